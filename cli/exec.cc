@@ -221,12 +221,16 @@ std::string words_of_nodes(const std::string& node) {
   return node.starts_with(prefix) ? "nodes 1 to " + node.substr(prefix.size()) : "node " + node;
 }
 
-/// The settings of the NIC, whose port is as fast as its cable unless they say otherwise. Of nodes that ranks choose,
-/// all have to have the same one.
-std::string at_speed_of_cable(const host::LaunchEnvironment& plan, std::vector<std::uint64_t> rates) {
+/// The settings of the NICs, whose ports are as fast as their cables unless they say otherwise. Of the rails of a node,
+/// and of nodes that ranks choose, all have to have the same speed.
+std::string at_speed_of_cable(const host::LaunchEnvironment& plan, const host::FabricHello& fabric) {
+  std::vector<std::uint64_t> rates = fabric.port_rates;
   const auto address = host::parse_node(host::list_item(plan.node, 0));
   const auto node = address ? host::node_number(*address) : std::nullopt;
-  if (node) rates = {rates.at(*node - 1)};
+  if (node) {
+    const auto first = rates.begin() + static_cast<std::ptrdiff_t>((*node - 1) * fabric.rails);
+    rates = {first, first + fabric.rails};
+  }
   const bool is_one = std::adjacent_find(rates.begin(), rates.end(), std::not_equal_to<>()) == rates.end();
   auto tuning = host::parse_nic_tuning(plan.nic);
   if (!is_one || rates.empty() || rates[0] == 0 || !tuning || tuning->speed_bits_per_second) return plan.nic;
@@ -252,10 +256,12 @@ std::optional<std::string> find_fabric(const ExecOptions& options, host::LaunchE
     if (!node || *node > nodes)
       return fmt::format("--node {}: fabric '{}' has the nodes 1 to {}", plan.node, options.fabric, nodes);
   }
-  if (const auto devices = devices_of(options, plan.node).count; devices > 1)
-    return fmt::format("--devices {}: a node of fabric '{}' has one port", devices, options.fabric);
+  if (const auto devices = devices_of(options, plan.node).count; devices > hello->rails)
+    return fmt::format("--devices {}: a node of fabric '{}' has {}", devices, options.fabric,
+                       hello->rails == 1 ? "one port" : fmt::format("{} rails: not more than these", hello->rails));
+  if (options.devices.empty() && hello->rails > 1) plan.devices = std::to_string(hello->rails);
   plan.link = "fabric";
-  plan.nic = at_speed_of_cable(plan, hello->port_rates);
+  plan.nic = at_speed_of_cable(plan, *hello);
   if (!options.counts()) plan.stats_path = hello->stats_path;
   return std::nullopt;
 }

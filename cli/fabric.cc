@@ -16,6 +16,7 @@
 #include "emulator/fabric/nearest_word.h"
 #include "emulator/fabric/qos_words.h"
 #include "emulator/fabric/quantity.h"
+#include "emulator/fabric/rails.h"
 #include "emulator/fabric/shape_table.h"
 #include "emulator/fabric/topology.h"
 #include "emulator/host/config/variables.h"
@@ -35,6 +36,8 @@ struct ServeOptions {
   std::string fabric = host::kFabricDefault;
   std::string topology;
   std::string nodes = "2";
+  std::string rails;
+  std::string planes;
   std::string rate = "100Gbps";
   std::string delay = "500ns";
   std::string queue = "1048576";
@@ -60,6 +63,12 @@ void declare(CommandLine& line, ServeOptions& options) {
                                     "spines";
   line.option("--topology", options.topology, "SHAPE", shapes.c_str());
   line.option("--nodes", options.nodes, "N", "number of nodes: 127.47.91.1 to 127.47.91.N");
+  line.option(
+      "--rails", options.rails, "N",
+      "NIC ports of each node, up to 16: node n1 has the rails n1.1, n1.2, ..., and its programs as many devices "
+      "(127.47.91.1, 127.47.92.1, ...) [1]");
+  line.option("--planes", options.planes, "separate|shared",
+              "switches of its own for each rail, or all rails in one network [separate]");
   line.option("--rate", options.rate, "RATE", "of every cable, such as 10Gbps; 0: frames take no time");
   line.option("--delay", options.delay, "TIME", "of every cable, such as 5us");
   line.option("--queue", options.queue, "BYTES", "of every port; what does not fit is lost");
@@ -112,15 +121,35 @@ std::optional<fabric::EcnMarking> parse_ecn(std::string_view text) {
   return ecn;
 }
 
-Error make_shape(const std::string& name, std::uint32_t nodes, const fabric::ShapeParameters& cables,
+/// What there is of both.
+Error parse_rails(const ServeOptions& options, fabric::RailOptions& into) {
+  const auto rails = options.rails.empty() ? 1 : parse_number(options.rails, 1, fabric::kRailsMax);
+  if (!rails) return fmt::format("--rails {}: not a number from 1 to {}", options.rails, fabric::kRailsMax);
+  into.rails = static_cast<std::uint32_t>(*rails);
+  if (options.planes.empty()) return std::nullopt;
+  if (into.rails == 1)
+    return fmt::format("--planes {}: is about nodes with several rails: give --rails 2 as well", options.planes);
+  if (options.planes != "separate" && options.planes != "shared")
+    return fmt::format("--planes {}: separate or shared{}", options.planes,
+                       fabric::did_you_mean(options.planes, {"separate", "shared"}));
+  into.planes = options.planes == "shared" ? fabric::Planes::shared : fabric::Planes::separate;
+  return std::nullopt;
+}
+
+Error make_shape(const ServeOptions& options, std::uint32_t nodes, const fabric::ShapeParameters& cables,
                  fabric::Topology& into) {
+  const std::string& name = options.topology;
+  fabric::RailOptions rails;
+  if (auto error = parse_rails(options, rails)) return error;
   const fabric::Shape* const shape = fabric::find_shape(name);
   if (shape == nullptr)
     return fmt::format("--topology {}: unknown, try one of {}{}", name, fabric::shape_names(),
                        fabric::shape_meant(name));
   const auto sizes = shape->sizes_of(nodes);
   if (!sizes) return fmt::format("--nodes {}: the number of nodes of a {} is {}", nodes, name, shape->hosts_text);
-  into = shape->make(*sizes, cables);
+  auto made = with_rails(shape->make(*sizes, cables), rails);
+  if (!made) return fmt::format("--rails {}: {}", options.rails, made.error());
+  into = std::move(*made);
   if (const auto checked = fabric::check(into); !checked)
     return fmt::format("--topology {}: {}", name, checked.error());
   return std::nullopt;
@@ -149,7 +178,7 @@ Error make_topology(const ServeOptions& options, host::FabricOptions& into) {
                                       .queue_bytes = static_cast<std::uint32_t>(*queue),
                                       .ecn = *ecn,
                                       .telemetry = options.telemetry};
-  return make_shape(options.topology, static_cast<std::uint32_t>(*nodes), {cable, cable}, into.topology);
+  return make_shape(options, static_cast<std::uint32_t>(*nodes), {cable, cable}, into.topology);
 }
 
 /// The classes that the command line gives, whatever the topology has, and what is to be said of them.
@@ -166,14 +195,16 @@ Error take_qos(const std::string& text, fabric::Topology& topology) {
 
 Error read_topology(const ServeOptions& options, host::FabricOptions& into) {
   if (!options.topology.empty()) return "FILE says the topology: --topology does not go with it, leave one of them out";
+  for (const auto& [name, value] : {std::pair("--rails", &options.rails), std::pair("--planes", &options.planes)})
+    if (!value->empty()) return fmt::format("{} {}: FILE says the topology: write it there", name, *value);
   const auto scenario = read_named_scenario(options.file);
   if (!scenario) return scenario.error().line();
   into.topology = scenario->topology;
   into.detection = scenario->detection;
   into.sockets = {.is_on = scenario->cuts_sockets, .timeout = scenario->socket_timeout};
-  if (into.topology.hosts > host::kNodesMax)
+  if (into.topology.nodes() > host::kNodesMax)
     return fmt::format("{}: a fabric of processes has at most {} nodes, not {}", options.file, host::kNodesMax,
-                       into.topology.hosts);
+                       into.topology.nodes());
   return std::nullopt;
 }
 
@@ -252,16 +283,19 @@ int stop_descriptor(bool until_eof) {
 }
 
 void tell_ready(const ServeOptions& options, const host::FabricOptions& wanted) {
+  const fabric::Topology& topology = wanted.topology;
   const std::string first = host::address_text(host::node_address(1));
-  if (options.reporting.json)
-    fmt::print(
-        "{}\n",
-        nlohmann::ordered_json{{"fabric", wanted.fabric}, {"nodes", wanted.topology.hosts}, {"first_address", first}}
-            .dump());
-  else if (!options.reporting.quiet)
-    fmt::print("fabric '{}': {} of {}, {} to {}; Ctrl-C ends it\n", wanted.fabric,
-               options.file.empty() ? options.topology : options.file, wire::counted(wanted.topology.hosts, "node"),
-               first, host::address_text(host::node_address(wanted.topology.hosts)));
+  if (options.reporting.json) {
+    nlohmann::ordered_json ready{{"fabric", wanted.fabric}, {"nodes", topology.nodes()}, {"first_address", first}};
+    if (topology.rails != 1) ready["rails"] = topology.rails;
+    fmt::print("{}\n", ready.dump());
+  } else if (!options.reporting.quiet) {
+    const wire::Gid last = host::device_address(host::node_address(topology.nodes()), {topology.rails - 1});
+    fmt::print("fabric '{}': {} of {}{}, {} to {}; Ctrl-C ends it\n", wanted.fabric,
+               wire::counted(topology.nodes(), "node"), options.file.empty() ? options.topology : options.file,
+               topology.rails == 1 ? "" : fmt::format(" with {} rails", topology.rails), first,
+               host::address_text(last));
+  }
   std::fflush(stdout);
 }
 

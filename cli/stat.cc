@@ -92,8 +92,8 @@ std::string nodes_text(const FabricSnapshot& seen) {
   for (std::uint32_t i = 0; i < seen.nodes.size(); ++i) {
     const FabricSnapshot::Node& node = seen.nodes[i];
     text += fmt::format("{:16} {:>15} {:>5} {:>9} {:>12} {:>12} {:>8} {:>10} {:>8}\n", wire::printable(seen.names[i]),
-                        host::address_text(host::node_address(i + 1)), node.is_up ? "up" : "down", node.processes,
-                        node.frames_in, node.frames_out, node.nobody, node.overflowed, node.pauses);
+                        host::port_address(seen, i), node.is_up ? "up" : "down", node.processes, node.frames_in,
+                        node.frames_out, node.nobody, node.overflowed, node.pauses);
     for (const auto& [name, value] : counters_of(seen, node)) text += fmt::format("    {:32} {:>12}\n", name, value);
   }
   return text;

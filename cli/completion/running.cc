@@ -40,7 +40,8 @@ Candidates fabrics() {
 
 Candidates node_numbers(const std::string& fabric) {
   constexpr std::size_t kOffered = 4;  // of a fabric that is not served, whose nodes nobody has counted
-  const std::size_t found = state_of(fabric).nodes.size();
+  const host::FabricSnapshot state = state_of(fabric);
+  const std::size_t found = state.nodes.size() / state.rails;
   Candidates all;
   for (std::size_t i = 1; i <= (found == 0 ? kOffered : found); ++i)
     all.push_back({std::to_string(i), host::address_text(host::node_address(static_cast<std::uint8_t>(i)))});
@@ -50,8 +51,12 @@ Candidates node_numbers(const std::string& fabric) {
 Candidates nodes(const std::string& fabric) {
   const host::FabricSnapshot state = state_of(fabric);
   Candidates all;
-  for (std::uint32_t host = 0; host < state.nodes.size(); ++host)
-    all.push_back({state.names[host], host::address_text(host::node_address(host + 1))});
+  for (std::uint32_t host = 0; host < state.nodes.size(); ++host) {
+    const std::string& name = state.names[host];
+    if (state.rails > 1 && host % state.rails == 0)
+      all.push_back({name.substr(0, name.rfind('.')), "all of its rails"});
+    all.push_back({name, host::port_address(state, host)});
+  }
   return all;
 }
 

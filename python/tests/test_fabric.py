@@ -31,6 +31,24 @@ def test_programs_of_verbs_talk_on_every_topology(topology, nodes):
         assert fabric.counters()["completions"] == first["completions"] + last["completions"]
 
 
+def test_a_node_with_rails_has_a_device_and_counters_for_each():
+    with Fabric(rails=2) as fabric:
+        assert [node.name for node in fabric.nodes] == ["n1", "n2"]
+        assert fabric.node(2).addresses == ["127.47.91.2", "127.47.92.2"]
+        assert "verbena1" in fabric.node(1).run(["ibv_devinfo", "-l"]).stdout
+        pingpong(fabric, "-d", "verbena1", "-n", "3")
+        assert fabric.node(1).counters(2)["rx_send_requests"] == fabric.node(1).counters()["rx_send_requests"] == 3
+        assert fabric.node(1).counters(1)["rx_send_requests"] == 0
+        with pytest.raises(IndexError, match="n1 has the rails 1 to 2, not 3"):
+            fabric.node(1).counters(3)
+        fabric.fault("port-error n1.2")
+        states = fabric.node(1).run(["ibv_devinfo"]).stdout
+        assert (states.count("PORT_ACTIVE"), states.count("PORT_DOWN")) == (1, 1)
+    for wrong in ({"rails": 17}, {"planes": "shared"}, {"rails": 2, "planes": "apart"}):
+        with pytest.raises(CommandError, match="--(rails|planes)"):
+            Fabric(**wrong)
+
+
 def test_network_settings_are_values_and_wrong_ones_are_told():
     qos = {"lossless": [3, 4], "buffer": "12MB", "dscp": {26: 3, 48: 4}, "weights": {3: 2}}
     network = {"ecn": Ecn(5000, 200000, 0.01), "qos": qos, "spread": "packet"}

@@ -39,7 +39,9 @@ class Fabric:
     """Nodes on a network of their own. In a with statement, or until close().
 
     `nodes`: how many; `topology`: a shape (`verbena fabric --help`), the path of a scenario file that has one, or
-    None: direct cables, without switches, without faults on elements and as fast as it goes. `faults`: rules for the
+    None: direct cables, without switches, without faults on elements and as fast as it goes. `rails`: NIC ports of each
+    node, whose programs have as many devices (Node.addresses); `planes`: "separate" networks for them, or "shared".
+    `faults`: rules for the
     packets that each program sends or receives ("drop 1%"), and faults on elements ("link-delay all 5us", "add n1-s1
     drop 1%"), which are there at once. The same `seed` gives the same faults and, in programs, the same QPNs, keys and
     first PSNs. `capture`: programs have a Program.capture; `cable_captures`: cable(). `rate`, `delay`, `queue`,
@@ -68,6 +70,8 @@ class Fabric:
         sockets: Optional[str] = None,
         nic: Optional[str] = None,
         link: Optional[str] = None,
+        rails: Optional[int] = None,
+        planes: Optional[str] = None,
     ) -> None:
         self.command = find_command()
         self.name = f"py-{os.getpid()}-{random.SystemRandom().randrange(1 << 40):010x}"
@@ -85,11 +89,11 @@ class Fabric:
         self._checked: List[List[str]] = []
         self._sessions: Set[int] = set()  # that are being ended
         self._counter_names: List[str] = []
-        of_fabric = (rate, delay, queue, ecn, qos, spread, telemetry, detection, sockets, cable_captures)
+        of_fabric = (rails, planes, rate, delay, queue, ecn, qos, spread, telemetry, detection, sockets, cable_captures)
         if topology is None and any(of_fabric):
             raise ValueError(
                 "direct cables (topology=None) have no rate, delay, queue, ecn, qos, spread, telemetry, detection, "
-                "sockets or cable_captures"
+                "sockets, cable_captures, rails or planes"
             )
         if topology is not None and link is not None:
             raise ValueError(
@@ -101,6 +105,8 @@ class Fabric:
         try:
             self._guard = processes.start_guard(f"{self.name}/", self.folder)
             options = {
+                "--rails": rails,
+                "--planes": planes,
                 "--rate": rate,
                 "--delay": delay,
                 "--queue": queue,
@@ -148,7 +154,16 @@ class Fabric:
         self._process.await_first_line()
         stat = self.stat()
         self._counter_names = stat["counter_names"]
-        return [Node(self, number, node["name"], node["address"]) for number, node in enumerate(stat["nodes"], 1)]
+        ports, rails = stat["nodes"], stat.get("rails", 1)
+        return [
+            Node(
+                self,
+                number,
+                ports[first]["name"] if rails == 1 else ports[first]["name"].rpartition(".")[0],
+                *[port["address"] for port in ports[first : first + rails]],
+            )
+            for number, first in enumerate(range(0, len(ports), rails), 1)
+        ]
 
     def _check_exec(self, options: List[str]) -> None:
         """Whether `verbena exec` takes these options: asked once, for a program's Popen cannot tell."""
@@ -250,15 +265,17 @@ class Fabric:
         answer: Dict[str, Any] = ask_json(["stat", "--fabric", self.name, "--json"])
         return answer
 
-    def counters(self) -> Counters:
-        """The sums of all nodes' counters."""
+    def counters(self, rail: Optional[int] = None) -> Counters:
+        """The sums of all nodes' counters, or of those of one rail, from 1."""
         sums = Counters(self._counter_names, {})
         for node in self.nodes:
-            sums = sums.plus(node.counters())
+            sums = sums.plus(node.counters(rail))
         return sums
 
-    def counters_of(self, node: Node) -> Counters:
+    def counters_of(self, node: Node, rail: Optional[int] = None) -> Counters:
         """Node.counters()."""
+        if rail is not None and not 1 <= rail <= len(node.addresses):
+            raise IndexError(f"{node.name} has the rails 1 to {len(node.addresses)}, not {rail}")
         if self.topology is None:
             return self._direct_counters(node)
         stat = self.stat()
@@ -266,7 +283,11 @@ class Fabric:
             raise VerbenaError(
                 "more processes have run on this fabric than it keeps counters of: make a new one now and then"
             )
-        return Counters(self._counter_names, stat["nodes"][node.number - 1]["counters"])
+        wanted = node.addresses if rail is None else [node.addresses[rail - 1]]
+        sums = Counters(self._counter_names, {})
+        for port in stat["nodes"]:
+            sums = sums.plus(port["counters"] if port["address"] in wanted else {})
+        return sums
 
     def _direct_counters(self, node: Node) -> Counters:
         """Of programs that have ended each has left its own; the others are asked. Repeated if one ends meanwhile."""

@@ -40,18 +40,19 @@ class FabricOfNode(FabricOfProgram, Protocol):
     def temporary(self, name: str) -> str:
         """A path in the fabric's folder."""
 
-    def counters(self) -> Counters:
-        """The sums of all nodes' counters."""
+    def counters(self, rail: Optional[int] = None) -> Counters:
+        """The sums of all nodes' counters, or of those of one rail."""
 
-    def counters_of(self, node: "Node") -> Counters:
-        """The counters of one node."""
+    def counters_of(self, node: "Node", rail: Optional[int] = None) -> Counters:
+        """The counters of one node, or of one of its rails."""
 
 
 class Node:
-    """One node. Made by its Fabric: fabric.nodes, fabric.node(1)."""
+    """One node. Made by its Fabric: fabric.nodes, fabric.node(1). `addresses`: of its rails, `address` of the first."""
 
-    def __init__(self, fabric: FabricOfNode, number: int, name: str, address: str) -> None:
+    def __init__(self, fabric: FabricOfNode, number: int, name: str, address: str, *others: str) -> None:
         self.fabric, self.number, self.name, self.address = fabric, number, name, address
+        self.addresses = [address, *others]
         self.programs: List[Program] = []
 
     def __repr__(self) -> str:
@@ -188,9 +189,10 @@ class Node:
             f"{self.name} of {self.fabric.name}",
         )
 
-    def counters(self) -> Counters:
-        """The NIC's counters, over all programs that have run here, those that run included."""
-        return self.fabric.counters_of(self)
+    def counters(self, rail: Optional[int] = None) -> Counters:
+        """The counters of its NICs, or of that of one rail, from 1: over all programs that have run here, those that run
+        included."""
+        return self.fabric.counters_of(self, rail)
 
 
 class Ranks(Node):
@@ -217,6 +219,6 @@ class Ranks(Node):
             raise ValueError("a capture is of one node, and ranks stand on several: cable_captures=True has them all")
         return super().popen(argv, capture=False, **arguments)
 
-    def counters(self) -> Counters:
-        """The sums of all nodes' counters."""
-        return self.fabric.counters()
+    def counters(self, rail: Optional[int] = None) -> Counters:
+        """The sums of all nodes' counters, or of those of one rail."""
+        return self.fabric.counters(rail)

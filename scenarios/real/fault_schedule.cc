@@ -1,6 +1,7 @@
 #include "scenarios/real/fault_schedule.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <variant>
 
@@ -119,8 +120,11 @@ void FaultSchedule::begin_element(const Fault& fault, Duration when) {
     tell(when + step->after, host::ChangeElements{step->change});
   }
   if (const auto* const nodes = std::get_if<fabric::NodeChange>(&fault.what))
-    at(when, [nodes = *nodes](FaultTarget& target) {
-      for (const std::uint32_t host : nodes.hosts) target.change_node(host, nodes.kind);
+    at(when, [&topology = scenario_.topology, nodes = *nodes](FaultTarget& target) {
+      std::set<std::uint32_t> changed;  // each once, whichever of its rails are named
+      for (const std::uint32_t host : nodes.hosts)
+        if (const std::uint32_t node = topology.node_of(host); changed.insert(node).second)
+          target.change_node(node, nodes.kind);
     });
   if (const auto* const software = std::get_if<fabric::SoftwareFault>(&fault.what)) begin_software(*software, when);
 }

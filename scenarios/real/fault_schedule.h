@@ -29,7 +29,7 @@ class FaultTarget {
   virtual std::uint64_t carried(const std::string& cable) = 0;
   /// Packets that the fault with this number in the fabric has hit.
   virtual std::uint64_t hits(std::uint32_t number) = 0;
-  virtual void change_node(std::uint32_t host, fabric::NodeChange::Kind change) = 0;
+  virtual void change_node(std::uint32_t node, fabric::NodeChange::Kind change) = 0;
 };
 
 class FaultSchedule {

@@ -140,9 +140,9 @@ class RealRun final : private FaultTarget {
   std::optional<host::FabricReply> tell_fabric(const host::FabricRequest& request) override;
   std::uint64_t carried(const std::string& cable) override;
   std::uint64_t hits(std::uint32_t number) override;
-  void change_node(std::uint32_t host, fabric::NodeChange::Kind change) override;
-  static void change_ranks(const ProgramChild& launcher, std::uint32_t host, fabric::NodeChange::Kind change);
-  void set_power(std::uint32_t host, host::NodePower power);
+  void change_node(std::uint32_t node, fabric::NodeChange::Kind change) override;
+  static void change_ranks(const ProgramChild& launcher, std::uint32_t node, fabric::NodeChange::Kind change);
+  void set_power(std::uint32_t node, host::NodePower power);
 
   void start_programs(Duration elapsed);
   void start(std::size_t program);
@@ -218,41 +218,44 @@ std::uint64_t RealRun::hits(std::uint32_t number) {
 }
 
 /// Whether the sockets of the node's programs send and hear (emulator/host/fabric_process/fabric_sockets.h).
-void RealRun::set_power(std::uint32_t host, host::NodePower power) {
-  tell_fabric(host::SetNodePower{{host}, power});
+void RealRun::set_power(std::uint32_t node, host::NodePower power) {
+  const std::uint32_t rails = scenario_.topology.rails;
+  host::SetNodePower request{{}, power};
+  for (std::uint32_t rail = 0; rail < rails; ++rail) request.hosts.push_back(node * rails + rail);
+  tell_fabric(request);
 }
 
 /// The launcher stands on no node, and lives on; it is its to say what that does to the program. Nobody starts a rank
 /// again.
-void RealRun::change_ranks(const ProgramChild& launcher, std::uint32_t host, fabric::NodeChange::Kind change) {
+void RealRun::change_ranks(const ProgramChild& launcher, std::uint32_t node, fabric::NodeChange::Kind change) {
   using enum fabric::NodeChange::Kind;
-  const wire::Gid node = host::node_address(host + 1);
+  const wire::Gid address = host::node_address(node + 1);
   switch (change) {
     case crash:
     case restart:
-      return launcher.send_signal_on(node, SIGKILL);
+      return launcher.send_signal_on(address, SIGKILL);
     case freeze:
-      return launcher.send_signal_on(node, SIGSTOP);
+      return launcher.send_signal_on(address, SIGSTOP);
     case thaw:
-      return launcher.send_signal_on(node, SIGCONT);
+      return launcher.send_signal_on(address, SIGCONT);
   }
 }
 
-void RealRun::change_node(std::uint32_t host, fabric::NodeChange::Kind change) {
+void RealRun::change_node(std::uint32_t node, fabric::NodeChange::Kind change) {
   using enum fabric::NodeChange::Kind;
   // First: what the kernel would say in the name of programs that are killed, a machine without power does not say.
-  if (change == crash || change == restart) set_power(host, host::NodePower::crashing);
-  if (change == freeze) set_power(host, host::NodePower::frozen);
+  if (change == crash || change == restart) set_power(node, host::NodePower::crashing);
+  if (change == freeze) set_power(node, host::NodePower::frozen);
   std::vector<std::size_t> to_start;
   for (std::size_t i = 0; i < programs_.size(); ++i) {
     Running& running = programs_[i];
     const Program& program = scenario_.programs[i];
     if (!running.child) continue;
     if (program.nodes != 0) {
-      if (host < program.nodes) change_ranks(*running.child, host, change);
+      if (node < program.nodes) change_ranks(*running.child, node, change);
       continue;
     }
-    if (program.node != host) continue;
+    if (program.node != node) continue;
     switch (change) {
       case crash:
         running.is_crashed = !running.child->ended();
@@ -272,7 +275,7 @@ void RealRun::change_node(std::uint32_t host, fabric::NodeChange::Kind change) {
         break;
     }
   }
-  if (change == thaw || change == restart) set_power(host, host::NodePower::on);
+  if (change == thaw || change == restart) set_power(node, host::NodePower::on);
   for (const std::size_t i : to_start) start(i);
 }
 
@@ -303,6 +306,7 @@ void RealRun::start(std::size_t index) {
   options.environment.fabric = fabric_->name();
   options.environment.node = program.nodes != 0 ? std::string(host::kAutoNode) + ":" + std::to_string(program.nodes)
                                                 : std::to_string(program.node + 1);
+  if (scenario_.topology.rails != 1) options.environment.devices = std::to_string(scenario_.topology.rails);
   options.environment.link = "fabric";
   options.environment.seed = std::to_string(scenario_.seed + index);
   options.environment.stats_path = stats_path_;
@@ -493,11 +497,21 @@ std::optional<std::string> refuse(const Scenario& scenario) {
   if (scenario.topology.nodes() > host::kNodesMax)
     return "1:1: `clock: real` has at most " + std::to_string(host::kNodesMax) + " nodes, not " +
            std::to_string(scenario.topology.nodes());
-  for (const Program& program : scenario.programs)
+  const fabric::Topology& topology = scenario.topology;
+  const auto differ = [&](std::uint32_t a, std::uint32_t b) {
+    return host::text_of(real_tuning(scenario, a)) != host::text_of(real_tuning(scenario, b));
+  };
+  for (const Program& program : scenario.programs) {
+    const std::uint32_t first = program.node * topology.rails;
     for (std::uint32_t other = 1; other < program.nodes; ++other)
-      if (host::text_of(real_tuning(scenario, other)) != host::text_of(real_tuning(scenario, 0)))
+      if (differ(0, other * topology.rails))
         return place_text(program.place) + ": nodes: one program has one environment: give n1 and n" +
                std::to_string(other + 1) + " the same nic:";
+    for (std::uint32_t rail = 1; rail < topology.rails; ++rail)
+      if (differ(first, first + rail))
+        return place_text(program.place) + ": one program has one environment: give " + topology.vertices[first].name +
+               " and " + topology.vertices[first + rail].name + " the same nic: and rate";
+  }
   if (auto reason = FaultSchedule::refuse(scenario)) return reason;
   return RealExpectations::refuse(scenario);
 }

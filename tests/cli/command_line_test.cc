@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
+#include "emulator/fabric/rails.h"
 #include "emulator/fabric/topology.h"
 #include "tests/cli/run_command.h"
 #include "tests/host/fabric_process/served.h"
@@ -72,6 +73,11 @@ BOOST_AUTO_TEST_CASE(wrong_command_line_gets_one_line_and_status_2) {
   check_refused({"exec", "--icrc", "of", "true"}, "did you mean 'offload'?");
   check_refused({"exec", "--wildcard", "nodes", "true"}, "did you mean 'node'?");
   check_refused({"fabric", "--topology", "sta"}, "did you mean 'star'?");
+  check_refused({"fabric", "--topology", "star", "--rails", "17"}, "--rails 17: not a number from 1 to 16");
+  check_refused({"fabric", "--topology", "star", "--planes", "shared"}, "give --rails 2 as well");
+  check_refused({"fabric", "--topology", "star", "--rails", "2", "--planes", "share"}, "did you mean 'shared'?");
+  check_refused({"fabric", "--rails", "2", verbena::test::source_file("scenarios/rail-dies.yaml")},
+                "FILE says the topology: write it there");
   check_refused({"fabric", "--topology", "star", "--spread", "flows"}, "did you mean 'flow'?");
   check_refused({"fabric", "--topology", "star", "--sockets", "uncutt"}, "did you mean 'uncut'?");
   check_refused({"fabric", "--topology", "star", "--qos", "lossless=3,trust=dcsp"}, "did you mean 'dscp'?");
@@ -128,6 +134,23 @@ BOOST_AUTO_TEST_CASE(exec_port_speed_is_its_cables_unless_given) {
   BOOST_TEST(rate({"--node", "3"}) == "100 Gb/sec (4X EDR)\n");
   BOOST_TEST(rate({"--node", "1", "--nic", "speed=40Gbps"}) == "40 Gb/sec (4X FDR10)\n");
   BOOST_TEST(rate({"--node", "1", "--link", "shm"}) == "100 Gb/sec (4X EDR)\n");
+}
+
+BOOST_AUTO_TEST_CASE(exec_has_a_device_for_each_rail_of_the_fabric) {
+  const auto rails = verbena::fabric::with_rails(verbena::fabric::star(2, {}), {.rails = 3});
+  const verbena::host::test::Served fabric(*rails);
+  const auto devices = [&fabric](Words options) {
+    options.insert(options.begin(), {"exec", "--fabric", fabric.name});
+    options.insert(options.end(), {"--", "ls", "/sys/class/infiniband"});
+    return verbena_command(options).out;
+  };
+  BOOST_TEST(devices({}) == "verbena0\nverbena1\nverbena2\n");
+  BOOST_TEST(devices({"--node", "2", "--devices", "2"}) == "verbena0\nverbena1\n");
+  BOOST_TEST(devices({"--link", "shm"}) == "verbena0\n");
+  check_refused({"exec", "--fabric", fabric.name, "--devices", "4", "true"}, "has 3 rails: not more than these");
+  const Finished wrong = verbena_command({"fault", "--fabric", fabric.name, "port-error", "n1.4"});
+  BOOST_TEST(wrong.status == 2);
+  BOOST_TEST(wrong.err.find("n1 has the rails n1.1 to n1.3") != std::string::npos, wrong.err);
 }
 
 BOOST_AUTO_TEST_CASE(exec_passes_the_status_on) {

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "emulator/host/node/identity.h"
 #include "wire/enumerators.h"
 
 namespace verbena::host {
@@ -80,7 +81,7 @@ void fields(Way& way, In<Way, FaultRemoved>& value) {
 }
 template <class Way>
 void fields(Way& way, In<Way, FabricHello>& value) {
-  way(value.nodes, value.port_rates, value.stats_path);
+  way(value.nodes, value.rails, value.port_rates, value.stats_path);
 }
 template <class Way>
 void fields(Way& way, In<Way, fabric::LinkStatistics>& value) {
@@ -124,8 +125,8 @@ void fields(Way& way, In<Way, FabricCaptureCounts>& value) {
 template <class Way>
 void fields(Way& way, In<Way, FabricSnapshot>& value) {
   way(value.fabric, value.uptime, value.network, value.strays, value.has_classes, value.deadlock, value.names,
-      value.cables, value.links, value.nodes, value.faults, value.crashed, value.cut_off, value.counter_names,
-      value.counters_complete, value.capture);
+      value.rails, value.cables, value.links, value.nodes, value.faults, value.crashed, value.cut_off,
+      value.counter_names, value.counters_complete, value.capture);
   if (value.has_classes)
     for (auto& link : value.links) way(link.pauses);
 }
@@ -286,10 +287,15 @@ class Reader {
   bool failed_ = false;
 };
 
+bool are_rails(std::uint32_t rails) {
+  return rails >= 1 && rails <= kDevicesMax;
+}
+
 bool is_sound(const FabricSnapshot& snapshot) {
   const auto is_vertex = [&](std::uint32_t vertex) { return vertex < snapshot.names.size(); };
   const auto is_link = [&](fabric::LinkId link) { return link.cable < snapshot.cables.size(); };
-  return snapshot.nodes.size() <= snapshot.names.size() && snapshot.links.size() == 2 * snapshot.cables.size() &&
+  return are_rails(snapshot.rails) && snapshot.nodes.size() <= snapshot.names.size() &&
+         snapshot.links.size() == 2 * snapshot.cables.size() &&
          std::ranges::all_of(snapshot.cables, [&](auto cable) { return is_vertex(cable.a) && is_vertex(cable.b); }) &&
          std::ranges::all_of(snapshot.crashed, is_vertex) &&
          std::ranges::all_of(snapshot.cut_off,
@@ -305,7 +311,9 @@ bool is_sound(const FabricSnapshot& snapshot) {
 bool is_sound(const FabricReply& reply) {
   const auto* const snapshot = std::get_if<FabricSnapshot>(&reply);
   const auto* const hello = std::get_if<FabricHello>(&reply);
-  return (snapshot == nullptr || is_sound(*snapshot)) && (hello == nullptr || hello->port_rates.size() == hello->nodes);
+  return (snapshot == nullptr || is_sound(*snapshot)) &&
+         (hello == nullptr ||
+          (are_rails(hello->rails) && hello->port_rates.size() == std::size_t{hello->nodes} * hello->rails));
 }
 
 bool is_sound(const FabricRequest&) {

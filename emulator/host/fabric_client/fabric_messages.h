@@ -65,7 +65,8 @@ struct FaultRemoved {
 /// What a program has to know to take its place.
 struct FabricHello {
   std::uint32_t nodes = 0;
-  std::vector<std::uint64_t> port_rates;  // of each node, bits per second, when the fabric began; 0: no limit
+  std::uint32_t rails = 1;                // NIC ports of each node: its processes have as many devices
+  std::vector<std::uint64_t> port_rates;  // of each node's rails, bits per second, when the fabric began; 0: no limit
   std::string stats_path;                 // of the counters that processes write; empty: none
 };
 

@@ -35,7 +35,7 @@ struct FabricSnapshot {
     fabric::LinkStatistics seen;
     fabric::PauseStatistics pauses;  // with `has_classes`
   };
-  struct Node {
+  struct Node {  // a NIC port: one of the node's rails, if it has several
     bool is_up = true;
     std::uint32_t processes = 0;
     std::uint64_t frames_in = 0;  // from the node's processes
@@ -63,6 +63,7 @@ struct FabricSnapshot {
   bool has_classes = false;  // traffic classes, which may be paused
   std::optional<fabric::PauseDeadlock> deadlock;
   std::vector<std::string> names;  // of vertices
+  std::uint32_t rails = 1;         // of a node: its ports follow one another in `nodes`
   std::vector<Cable> cables;
   std::vector<Link> links;  // of each cable the forward direction, then the backward one
   std::vector<Node> nodes;

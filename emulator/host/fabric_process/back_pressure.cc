@@ -28,7 +28,7 @@ void BackPressure::hold(std::uint32_t host, fabric::ClassMask classes) {
   Sender& sender = senders_[host];
   nodes_held_ += static_cast<std::uint32_t>(classes != 0) - static_cast<std::uint32_t>(sender.held != 0);
   sender.held = classes;
-  shm_.hold(host + 1, network_.topology().qos->dscps_of(classes));
+  shm_.hold(nodes_[host].address, network_.topology().qos->dscps_of(classes));
 }
 
 void BackPressure::look_at_held(Time now) {

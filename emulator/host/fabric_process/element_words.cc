@@ -5,6 +5,7 @@
 
 #include "emulator/fabric/nearest_word.h"
 #include "emulator/fabric/quantity.h"
+#include "emulator/fabric/rails.h"
 
 namespace verbena::host {
 namespace {
@@ -42,13 +43,28 @@ std::vector<std::string> split(const std::string& word) {
   return names;
 }
 
+/// "n1-s1", "n1->s1".
+struct LinkEnds {
+  std::string from;
+  std::string to;
+  bool is_one_way = false;
+};
+LinkEnds ends_of(const std::string& name) {
+  const std::size_t dash = std::min(name.find('-'), name.size());
+  const bool is_one_way = name.compare(dash, 2, "->") == 0;
+  return {name.substr(0, dash), name.substr(std::min(dash + (is_one_way ? 2 : 1), name.size())), is_one_way};
+}
+
 /// For the first of the names that is not one of a host, or else of a switch. None for who has mixed these up.
 std::string vertex_meant(const Topology& topology, const std::string& names, bool hosts) {
   std::vector<std::string_view> known;
   for (std::uint32_t i = 0; i < topology.vertices.size() && known.size() < kNamesSuggestedFrom; ++i)
     if (topology.is_host(i) == hosts) known.push_back(topology.vertices[i].name);
   for (const std::string& name : split(names)) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (const auto found = fabric::vertices_named(topology, name);
+        !found.empty() && topology.is_host(found[0]) == hosts)
+      continue;
+    if (std::string rails = fabric::rails_meant(topology, name); hosts && !rails.empty()) return rails;
     const bool is_other = std::ranges::count(topology.vertices, name, &fabric::Vertex::name) != 0;
     return is_other ? std::string() : fabric::did_you_mean(name, known);
   }
@@ -192,6 +208,11 @@ std::string usage_of(const ElementRow& row) {
 }
 
 std::string no_link(const Topology& topology, const std::string& name) {
+  const LinkEnds ends = ends_of(name);
+  for (const std::string& end : {ends.from, ends.to})
+    if (std::string rails = fabric::rails_meant(topology, end);
+        !rails.empty() && fabric::vertices_named(topology, end).empty())
+      return "there is no link '" + name + "'" + rails;
   const bool is_one_way = name.find('>') != name.npos;
   std::vector<std::string> names{"all"};
   for (std::uint32_t i = 0; i < topology.cables.size() && names.size() < kNamesSuggestedFrom; ++i) {
@@ -255,13 +276,18 @@ std::string link_name(const Topology& topology, LinkId link) {
 
 std::optional<std::vector<LinkId>> find_links(const Topology& topology, const std::string& name) {
   std::vector<LinkId> links;
-  for (std::uint32_t cable = 0; cable < topology.cables.size(); ++cable) {
-    const std::string& a = topology.vertices[topology.cables[cable].a].name;
-    const std::string& b = topology.vertices[topology.cables[cable].b].name;
-    const bool both = name == "all" || name == a + "-" + b || name == b + "-" + a;
-    if (both || name == a + "->" + b) links.push_back({cable, false});
-    if (both || name == b + "->" + a) links.push_back({cable, true});
+  if (name == "all") {
+    for (std::uint32_t cable = 0; cable < topology.cables.size(); ++cable)
+      for (const bool backward : {false, true}) links.push_back({cable, backward});
+    return links;
   }
+  const LinkEnds ends = ends_of(name);
+  const std::vector<std::uint32_t> from = fabric::vertices_named(topology, ends.from);
+  for (const std::uint32_t cable : fabric::cables_between(topology, ends.from, ends.to))
+    for (const bool backward : {false, true}) {
+      const std::uint32_t sender = backward ? topology.cables[cable].b : topology.cables[cable].a;
+      if (!ends.is_one_way || std::ranges::find(from, sender) != from.end()) links.push_back({cable, backward});
+    }
   if (links.empty()) return std::nullopt;
   return links;
 }
@@ -270,10 +296,9 @@ std::optional<std::vector<std::uint32_t>> find_vertices(const Topology& topology
                                                         bool hosts) {
   std::vector<std::uint32_t> found;
   for (const std::string& name : split(names)) {
-    std::uint32_t vertex = 0;
-    while (vertex < topology.vertices.size() && topology.vertices[vertex].name != name) ++vertex;
-    if (vertex == topology.vertices.size() || topology.is_host(vertex) != hosts) return std::nullopt;
-    found.push_back(vertex);
+    const std::vector<std::uint32_t> vertices = fabric::vertices_named(topology, name);
+    if (vertices.empty() || topology.is_host(vertices.front()) != hosts) return std::nullopt;
+    found.insert(found.end(), vertices.begin(), vertices.end());
   }
   return found;
 }

@@ -246,7 +246,7 @@ bool FabricCommands::has_hosts(const std::vector<std::uint32_t>& hosts) const {
 FabricAnswer FabricCommands::serve(Time now, const SetNodePower& request) {
   if (!has_hosts(request.hosts)) return refuse("this fabric has no such node");
   for (const std::uint32_t host : request.hosts) {
-    if (setup_.sockets != nullptr) setup_.sockets->set_power(host, request.power);
+    if (setup_.sockets != nullptr) setup_.sockets->set_power(topology_.node_of(host), request.power);
     if (request.power == NodePower::crashing) ports_.crash(host);
   }
   return tell_sockets(now);
@@ -264,7 +264,7 @@ FabricAnswer FabricCommands::serve(Time, const RemoveDevices& request) {
 // -- What can be seen -------------------------------------------------------------------------------------------------
 
 FabricAnswer FabricCommands::serve(Time, const AskHello&) {
-  return FabricReply(FabricHello{topology_.hosts, topology_.port_rates(), setup_.stats_path});
+  return FabricReply(FabricHello{topology_.nodes(), topology_.rails, topology_.port_rates(), setup_.stats_path});
 }
 
 FabricAnswer FabricCommands::serve(Time now, const AskSnapshot&) {

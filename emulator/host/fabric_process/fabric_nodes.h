@@ -1,7 +1,8 @@
-// FabricNodes: the nodes of a fabric of processes, as the fabric process sees them: where frames for them go, and what
-// has come of it.
+// FabricNodes: the NIC ports of a fabric of processes, as the fabric process sees them: where frames for them go, and
+// what has come of it.
 //
-// Solely responsible for which node has which address. Host i of the topology is node i + 1.
+// Solely responsible for which has which address. Host i of the topology is node i + 1; where nodes have R rails, it is
+// node i / R + 1, and of the processes that run there their device i % R.
 // Tested by: tests/host/fabric_process/shm_ports_test.cc
 #pragma once
 
@@ -9,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "emulator/fabric/rails.h"
 #include "emulator/host/node/identity.h"
 #include "emulator/host/node/node_directory.h"
 #include "wire/time.h"
@@ -34,6 +36,8 @@ struct FabricNode {
   std::array<std::uint32_t, kSlots + 1> route_hints{};  // by process slot
 };
 
+static_assert(fabric::kRailsMax <= kDevicesMax, "each rail is a device of its node");
+
 /// A process of a node.
 struct FabricSeat {
   std::uint32_t host = 0;
@@ -44,9 +48,9 @@ class FabricNodes {
  public:
   static constexpr std::uint32_t kNoHost = UINT32_MAX;
 
-  explicit FabricNodes(std::uint32_t hosts) : nodes_(hosts) {
+  FabricNodes(std::uint32_t hosts, std::uint32_t rails) : rails_(rails), nodes_(hosts) {
     for (std::uint32_t host = 0; host < hosts; ++host) {
-      const DeviceIdentity port = device_of(node_address(host + 1), {});
+      const DeviceIdentity port = device_of(node_address(host / rails + 1), {host % rails});
       nodes_[host].address = port.address;
       nodes_[host].mac = port.mac;
     }
@@ -57,11 +61,14 @@ class FabricNodes {
   const FabricNode& operator[](std::uint32_t host) const { return nodes_[host]; }
   /// kNoHost: of no node of this fabric.
   std::uint32_t host_of(const wire::Gid& address) const {
-    const auto node = node_number(address);
-    return node && *node <= nodes_.size() ? *node - 1 : kNoHost;
+    const auto place = device_place(address);
+    if (!place || place->device >= rails_) return kNoHost;
+    const std::uint32_t host = (place->node - 1) * rails_ + place->device;
+    return host < nodes_.size() ? host : kNoHost;
   }
 
  private:
+  std::uint32_t rails_;
   std::vector<FabricNode> nodes_;
 };
 

@@ -13,11 +13,9 @@ namespace verbena::host {
 Result<std::unique_ptr<FabricPorts>, std::string> FabricPorts::open(const std::string& fabric,
                                                                     const fabric::Topology& topology,
                                                                     const fabric::NetworkOptions& options) {
-  if (topology.hosts > kNodesMax)
+  if (topology.nodes() > kNodesMax)
     return Failure{"a fabric of processes has at most " + std::to_string(kNodesMax) + " nodes, not " +
-                   std::to_string(topology.hosts)};
-  if (topology.rails != 1)
-    return Failure{std::string("rails are for virtual time: a node of processes has one NIC port")};
+                   std::to_string(topology.nodes())};
   auto processes = ShmPorts::open(fabric);
   if (!processes) return Failure{processes.error()};
   return std::unique_ptr<FabricPorts>(new FabricPorts(fabric, std::move(*processes), topology, options));
@@ -29,7 +27,7 @@ FabricPorts::FabricPorts(const std::string& fabric, std::unique_ptr<ShmPorts> pr
       shm_(std::move(processes)),
       serving_(served_fabric_name(fabric.c_str()).hold()),
       network_(topology, options),
-      nodes_(topology.hosts),
+      nodes_(topology.hosts, topology.rails),
       dead_ports_(topology.hosts) {
   for (std::uint32_t host = 0; host < topology.hosts; ++host) {
     network_.add_address(host, nodes_[host].address);

@@ -29,7 +29,8 @@ namespace verbena::host {
 
 class FabricPorts final : private PeerSink, private fabric::PortListener {
  public:
-  /// Host i of the topology is node i + 1: the topology has passed check(), and has at most kNodesMax hosts.
+  /// Which host is which device of which node, FabricNodes says: the topology has passed check(), and has at most
+  /// kNodesMax nodes.
   static Result<std::unique_ptr<FabricPorts>, std::string> open(const std::string& fabric,
                                                                 const fabric::Topology& topology,
                                                                 const fabric::NetworkOptions& options);
@@ -75,6 +76,8 @@ class FabricPorts final : private PeerSink, private fabric::PortListener {
 
   using NodeStatistics = FabricNodeStatistics;
   const NodeStatistics& node(std::uint32_t host) const { return nodes_[host].statistics; }
+  /// FabricNodes::kNoHost: nobody here has the address.
+  std::uint32_t host_of(const wire::Gid& address) const { return nodes_.host_of(address); }
   /// Frames of processes that stand on no node of this fabric, and frames that are no packets.
   std::uint64_t strays() const { return strays_ + delivery_.strays(); }
   using Process = FabricSeat;

@@ -25,6 +25,17 @@ bool same_but_generation(SocketNews a, const SocketNews& b) {
   return std::memcmp(&a, &b, sizeof a) == 0;
 }
 
+struct NodePair {
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+};
+bool any_rail_reaches(const fabric::Reachability& reachability, std::uint32_t rails, NodePair nodes) {
+  for (std::uint32_t from = 0; from < rails; ++from)
+    for (std::uint32_t to = 0; to < rails; ++to)
+      if (reachability.reaches(nodes.from * rails + from, nodes.to * rails + to)) return true;
+  return false;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<FabricSockets>, std::string> FabricSockets::open(const std::string& fabric,
@@ -51,15 +62,16 @@ FabricSockets::~FabricSockets() {
 }
 
 std::vector<SocketNews> FabricSockets::find_news() const {
-  const std::uint32_t hosts = network_.topology().hosts;
-  std::vector<SocketNews> news(hosts);
+  const std::uint32_t nodes = network_.topology().nodes();
+  std::vector<SocketNews> news(nodes);
   for (SocketNews& node : news) node.timeout_ms = static_cast<std::uint32_t>(cutting_.timeout.ns / 1'000'000);
   if (!cutting_.is_on) return news;
   const fabric::Reachability reachability = network_.reachability();
-  for (std::uint32_t from = 0; from < hosts; ++from) {
+  for (std::uint32_t from = 0; from < nodes; ++from) {
     news[from].crashes = powers_[from] == Power::crashing ? 1 : 0;
-    for (std::uint32_t to = 0; to < hosts; ++to) {
-      if (from == to || (reachability.reaches(from, to) && powers_[from] == Power::on && powers_[to] == Power::on))
+    for (std::uint32_t to = 0; to < nodes; ++to) {
+      if (from == to || (any_rail_reaches(reachability, network_.topology().rails, {from, to}) &&
+                         powers_[from] == Power::on && powers_[to] == Power::on))
         continue;
       news[from].unheard_by.add(to + 1);
       news[to].deaf_to.add(from + 1);
@@ -77,10 +89,10 @@ void FabricSockets::tell(Time now) {
   std::vector<SocketNews> news = find_news();
   bool has_changed = news_.empty();
   news_.resize(news.size());
-  for (std::size_t host = 0; host < news.size(); ++host) {
+  for (std::size_t node = 0; node < news.size(); ++node) {
     // Who is told the same as before is not told.
-    const bool same = same_but_generation(news[host], news_[host]);
-    news[host].generation = same ? news_[host].generation : generation_;
+    const bool same = same_but_generation(news[node], news_[node]);
+    news[node].generation = same ? news_[node].generation : generation_;
     has_changed = has_changed || !same;
   }
   if (!has_changed) return;

@@ -4,7 +4,8 @@
 // Solely responsible for the processes that want to know, for turning the network's reachability (fabric::Network) into
 // what each node is told, and for knowing whether all of them have done it: `verbena fault link-down` answers when the
 // sockets are cut, so that what a script does next meets a dead cable. A node may be off as well, as a machine without
-// power (set_node_on): its sockets neither send nor hear. It touches no socket of a program; the programs' own
+// power (set_node_on): its sockets neither send nor hear. Nodes with rails hear each other while a rail of the one
+// reaches one of the other. It touches no socket of a program; the programs' own
 // processes do (verbs-shim/sockets). Nothing outlives this process: a program that loses it has whole sockets again.
 #pragma once
 
@@ -44,7 +45,7 @@ class FabricSockets {
 
   using Power = NodePower;
   /// Takes effect with tell().
-  void set_power(std::uint32_t host, Power power) { powers_[host] = power; }
+  void set_power(std::uint32_t node, Power power) { powers_[node] = power; }
   /// Looks at the network, and tells the processes whatever is new to them.
   void tell(Time now);
   /// Every process has done what tell() said, or has had its time.
@@ -64,7 +65,7 @@ class FabricSockets {
   };
 
   FabricSockets(const fabric::Network& network, const SocketCutting& cutting)
-      : network_(network), cutting_(cutting), powers_(network.topology().hosts, Power::on) {}
+      : network_(network), cutting_(cutting), powers_(network.topology().nodes(), Power::on) {}
   void accept_all();
   /// False: the process is gone, or talks nonsense.
   bool hear(Process& process);
@@ -76,12 +77,12 @@ class FabricSockets {
 
   const fabric::Network& network_;
   const SocketCutting cutting_;
-  std::vector<Power> powers_;  // by host
+  std::vector<Power> powers_;  // by node
   Descriptor listener_;
   Reception reception_;
   Descriptor epoll_;
   std::unordered_map<int, Process> processes_;
-  std::vector<SocketNews> news_;  // by host; empty: to be found
+  std::vector<SocketNews> news_;  // by node; empty: to be found
   std::uint32_t generation_ = 1;
   std::size_t waiting_ = 0;  // for so many processes
   Time done_by_{};

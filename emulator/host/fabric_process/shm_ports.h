@@ -79,8 +79,8 @@ class ShmPorts {
   };
   Presence presence(const PeerName& peer) const;
 
-  /// Frames of node K with these DSCPs are to wait in its NIC: bit D for DSCP D.
-  void hold(std::uint32_t node, std::uint64_t dscps) { peers_->page().hold(node, dscps); }
+  /// Frames of the NIC of this address with these DSCPs are to wait in it: bit D for DSCP D.
+  void hold(const wire::Gid& nic, std::uint64_t dscps) { peers_->page().hold(nic, dscps); }
 
   // -- Sleeping and waking --
   /// Asks to be rung by the next frame that the sink would take. False: there is one.

@@ -13,6 +13,7 @@ void add_elements(Time now, const SnapshotSources& sources, FabricSnapshot& into
   into.has_classes = topology.qos.has_value();
   into.names.reserve(topology.vertices.size());
   for (const fabric::Vertex& vertex : topology.vertices) into.names.push_back(vertex.name);
+  into.rails = topology.rails;
   into.cables.reserve(topology.cables.size());
   into.links.reserve(2 * topology.cables.size());
   for (std::uint32_t cable = 0; cable < topology.cables.size(); ++cable) {
@@ -50,17 +51,17 @@ void add_nodes(const SnapshotSources& sources, FabricSnapshot& into) {
   for (const FabricPorts::Process& process : sources.ports.processes()) ++into.nodes[process.host].processes;
 }
 
-/// Each process's counters go to the node whose address it has.
-void add_counters(const StatsFile& file, FabricSnapshot& into) {
+/// The counters of each device of a process go to the port whose address it has.
+void add_counters(const StatsFile& file, const FabricPorts& ports, FabricSnapshot& into) {
   for (FabricSnapshot::Node& node : into.nodes) node.counters.resize(nic::kCounters);
   for (std::size_t block = 0; block < file.used(); ++block) {
     const StatsFile::Block& counted = file.blocks[block];
     if (counted.process_id.load(std::memory_order_acquire) == 0) continue;
     wire::Gid address;
     for (std::size_t i = 0; i < address.octets.size(); ++i) address.octets[i] = counted.address[i].load();
-    const auto number = node_number(address);
-    if (!number || *number > into.nodes.size()) continue;
-    std::vector<std::uint64_t>& sums = into.nodes[*number - 1].counters;
+    const std::uint32_t host = ports.host_of(address);
+    if (host == FabricNodes::kNoHost) continue;
+    std::vector<std::uint64_t>& sums = into.nodes[host].counters;
     for (std::size_t i = 0; i < nic::kCounters; ++i)
       sums[i] = add_count(static_cast<nic::Counter>(i), sums[i], counted.counters);
   }
@@ -80,7 +81,7 @@ FabricSnapshot take_snapshot(Time now, const SnapshotSources& sources) {
   for (std::size_t i = 0; i < nic::kCounters; ++i)
     snapshot.counter_names.emplace_back(nic::to_string(static_cast<nic::Counter>(i)));
   if (sources.counters != nullptr) {
-    add_counters(*sources.counters, snapshot);
+    add_counters(*sources.counters, sources.ports, snapshot);
     snapshot.counters_complete = sources.counters->claimed.load() <= StatsFile::kBlocks;
   }
   if (sources.capture != nullptr) {

@@ -36,10 +36,14 @@ std::optional<std::string> why_not_by_shm(const std::string& fabric, const wire:
 std::optional<std::string> why_not_by_fabric(const std::string& fabric, const wire::Gid& peer) {
   const auto hello = greet_fabric(fabric);
   if (!hello) return std::nullopt;  // a dead network says so itself
-  const auto number = node_number(peer);
-  if (number && *number <= hello->nodes) return std::nullopt;
-  return "fabric '" + fabric + "' has no node " + address_text(peer) + ": its nodes are " +
-         address_text(node_address(1)) + " to " + address_text(node_address(hello->nodes));
+  const auto place = device_place(peer);
+  if (place && place->node <= hello->nodes && place->device < hello->rails) return std::nullopt;
+  std::string text = "fabric '" + fabric + "' has no node " + address_text(peer) + ": its nodes are " +
+                     address_text(node_address(1)) + " to " + address_text(node_address(hello->nodes));
+  if (hello->rails > 1)
+    text += ", with " + std::to_string(hello->rails) + " rails, up to " +
+            address_text(device_address(node_address(hello->nodes), {hello->rails - 1}));
+  return text;
 }
 
 }  // namespace

@@ -141,6 +141,21 @@ constexpr bool is_port_address(const wire::Gid& address) {
   return node >= 1 && node <= kNodesMax && device_network_of(address);
 }
 
+/// A device of a node by its number; a fabric with rails has it as one of the node's rails (fabric/rails.h).
+struct DevicePlace {
+  std::uint32_t node = 0;    // from 1
+  std::uint32_t device = 0;  // from 0
+};
+/// Back from the address of a device's first port. Nothing: it is not of this kind.
+constexpr std::optional<DevicePlace> device_place(const wire::Gid& address) {
+  constexpr std::uint8_t kFirst = kNodeNetwork >> 8 & 0xff;
+  const auto& octets = address.octets;
+  const DevicePlace place{octets[15], static_cast<std::uint32_t>(octets[14]) - kFirst};
+  if (place.device >= kDevicesMax || place.node < 1 || place.node > kNodesMax) return std::nullopt;
+  if (address != device_address(node_address(place.node), {place.device})) return std::nullopt;
+  return place;
+}
+
 /// The network interface that a port of a device on the loopback interface has, and no kernel knows. A device has a
 /// place on the bus as well if it has none.
 struct OwnInterface {

@@ -49,7 +49,8 @@ std::vector<FabricReply> replies() {
   return {FabricDone{},
           FaultAdded{1024},
           FaultRemoved{UINT64_MAX},
-          FabricHello{2, {100'000'000'000, 0}, "/proc/1/fd/a path with blanks"},
+          FabricHello{2, 1, {100'000'000'000, 0}, "/proc/1/fd/a path with blanks"},
+          FabricHello{2, 2, {1, 2, 3, 4}, ""},
           FabricHello{},
           snapshot(true),
           snapshot(false),
@@ -182,12 +183,15 @@ BOOST_AUTO_TEST_CASE(snapshot_that_names_what_it_lacks_is_refused) {
   BOOST_TEST(is_refused([](FabricSnapshot& seen) { seen.cut_off[0].second = 4; }));
   BOOST_TEST(is_refused([](FabricSnapshot& seen) { seen.deadlock->links[0].cable = 3; }));
   BOOST_TEST(is_refused([](FabricSnapshot& seen) { seen.deadlock->links.clear(); }));
-  BOOST_TEST(!decode_reply(encode(FabricReply(FabricHello{2, {1}, ""}))).ok());
+  BOOST_TEST(is_refused([](FabricSnapshot& seen) { seen.rails = 0; }));
+  for (const FabricHello& hello :
+       {FabricHello{2, 1, {1}, ""}, FabricHello{1, 2, {1}, ""}, FabricHello{1, 0, {}, ""}, FabricHello{0, 17, {}, ""}})
+    BOOST_TEST(!decode_reply(encode(FabricReply(hello))).ok());
 }
 
 BOOST_AUTO_TEST_CASE(message_of_another_version_is_told_apart) {
   std::string other = encode(FabricRequest(AskHello{}));
-  other[kFabricProtocol.size() - 1] = '3';
+  other[kFabricProtocol.size() - 1] = '2';
   const auto words_of_the_first_version = std::string("link-down\0n1-s1\0", 16);
   for (const std::string& message : {other, words_of_the_first_version, std::string("stat\0", 5), std::string()}) {
     const auto request = decode_request(message);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
+#include "emulator/fabric/rails.h"
 #include "emulator/host/fabric_process/fabric_commands.h"
 #include "tests/support/toy_element_row.h"
 
@@ -24,6 +25,24 @@ BOOST_AUTO_TEST_CASE(a_row_more_is_read_by_its_subject_and_value) {
   BOOST_TEST(parse_element(topology, link_dim(), {"link-dim", "n9-s1", "0"}).error().starts_with("there is no link"));
   BOOST_TEST(parse_element(topology, link_dim(), {"link-dim", "n1-s1"}).error() ==
              "that is not how it goes: link-dim LINK RATE");
+}
+
+BOOST_AUTO_TEST_CASE(a_nodes_name_stands_for_all_of_its_rails) {
+  const fabric::Topology topology = *fabric::with_rails(fabric::star(2, {}), {.rails = 2});
+  using Links = std::vector<fabric::LinkId>;
+  using Numbers = std::vector<std::uint32_t>;
+  BOOST_TEST((find_links(topology, "n1.2-s2") == Links{{2, false}, {2, true}}));
+  BOOST_TEST((find_links(topology, "n1->s2") == Links{{2, false}}));
+  BOOST_TEST((find_links(topology, "s1->n2.1") == Links{{1, true}}));
+  BOOST_TEST(find_links(topology, "all")->size() == 8u);
+  BOOST_TEST((find_vertices(topology, "n2", true) == Numbers{2, 3}));
+  BOOST_TEST((find_vertices(topology, "n1.2,n2.1", true) == Numbers{1, 2}));
+  BOOST_TEST(!find_links(topology, "n1.1-s2").has_value());
+  for (const char* wrong : {"", "-", "->", "n1.1", "n1.1-", "-s1", "n1.1-s1-n2.1"})
+    BOOST_TEST(!find_links(topology, wrong).has_value(), wrong);
+  BOOST_TEST(not_a_node(topology, "n1.3").ends_with("; n1 has the rails n1.1 and n1.2"));
+  BOOST_TEST(no_link(topology, "n1.3-s1") == "there is no link 'n1.3-s1'; n1 has the rails n1.1 and n1.2");
+  BOOST_TEST(not_a_node(fabric::star(2, {}), "n1.2").ends_with("; n1 has one rail: write n1"));
 }
 
 BOOST_AUTO_TEST_CASE(a_row_more_is_explained_with_what_undoes_it) {

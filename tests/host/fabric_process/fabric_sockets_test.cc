@@ -6,6 +6,7 @@
 
 #include <future>
 
+#include "emulator/fabric/rails.h"
 #include "emulator/host/os/clock.h"
 #include "tests/host/fabric_process/served.h"
 #include "tests/support/waiting.h"
@@ -84,6 +85,17 @@ BOOST_AUTO_TEST_CASE(process_is_told_the_state_and_then_its_nodes_news) {
   BOOST_TEST(!one.is_told(50));
   Process three(fabric.name, 3);
   BOOST_TEST((three.done().deaf_to == nodes({1, 2})));
+}
+
+BOOST_AUTO_TEST_CASE(nodes_hear_each_other_while_one_rail_is_whole) {
+  const Served fabric(*fabric::with_rails(fabric::star(2, kFast), {.rails = 2}));
+  Process one(fabric.name, 1);
+  BOOST_TEST(one.done().deaf_to.empty());
+  BOOST_TEST(fabric.ask({"link-down", "n2.1-s1"}) == "");
+  BOOST_TEST(!one.is_told(50));
+  auto answer = begin(fabric, SayWords{{"port-error", "n2"}});
+  BOOST_TEST((one.done().deaf_to == nodes({2})));
+  BOOST_TEST(answer.get() == "");
 }
 
 BOOST_AUTO_TEST_CASE(fault_is_answered_once_all_have_done_it_or_after_a_second) {

@@ -14,7 +14,8 @@ namespace verbena::host::test {
 
 /// A process that is plugged in.
 struct Uplink {
-  Uplink(const Served& fabric, std::uint8_t number) : address(node(number)) {
+  Uplink(const Served& fabric, std::uint8_t number, std::uint32_t device = 0)
+      : address(device_address(node(number), {device})) {
     EngineConfig config;
     config.fabric = fabric.name;
     config.address = address;

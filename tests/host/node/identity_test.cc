@@ -67,6 +67,19 @@ BOOST_AUTO_TEST_CASE(no_two_devices_share_what_tells_them_apart) {
   BOOST_TEST(different<std::uint32_t>([](Identity it) { return it.own_interface->index; }) == kDevicesMax);
 }
 
+BOOST_AUTO_TEST_CASE(a_device_is_found_by_its_address) {
+  for (std::uint32_t node = 1; node <= kNodesMax; ++node)
+    for (std::uint32_t device = 0; device < kDevicesMax; ++device) {
+      const auto place = device_place(device_address(node_address(node), {device}));
+      BOOST_TEST_REQUIRE(place.has_value());
+      BOOST_TEST(place->node == node);
+      BOOST_TEST(place->device == device);
+    }
+  for (const std::uint32_t other : {0x7f2f5a01u, 0x7f2f6b01u, 0x7f2f5b00u, 0x7f2f5bffu, 0x7f305b01u, 0x0a000001u})
+    BOOST_TEST(!device_place(wire::Gid::from_ipv4(other)).has_value());
+  BOOST_TEST(!device_place(*link_local_of(node_address(1))).has_value());
+}
+
 BOOST_AUTO_TEST_CASE(devices_1_to_3_are_the_same_ones_each_time) {
   struct Row {
     std::uint32_t device, address;

@@ -58,7 +58,7 @@ Json nodes_of(const FabricSnapshot& snapshot) {
   for (std::uint32_t host = 0; host < snapshot.nodes.size(); ++host) {
     const FabricSnapshot::Node& seen = snapshot.nodes[host];
     nodes.push_back({{"name", snapshot.names[host]},
-                     {"address", address_text(node_address(host + 1))},
+                     {"address", port_address(snapshot, host)},
                      {"up", seen.is_up},
                      {"processes", seen.processes},
                      {"frames_in", seen.frames_in},
@@ -117,6 +117,7 @@ Json json_of(const FabricSnapshot& snapshot) {
               {"cut_off", cut_off_of(snapshot)},
               {"counter_names", snapshot.counter_names},
               {"counters_complete", snapshot.counters_complete}};
+  if (snapshot.rails != 1) all["rails"] = snapshot.rails;
   if (snapshot.capture)
     all["capture"] = {
         {"frames_missing", snapshot.capture->frames_missing},

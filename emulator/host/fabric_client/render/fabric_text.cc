@@ -2,7 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "emulator/host/node/node_directory.h"
+
 namespace verbena::host {
+
+std::string port_address(const FabricSnapshot& snapshot, std::size_t port) {
+  const auto number = static_cast<std::uint32_t>(port);
+  return address_text(device_address(node_address(number / snapshot.rails + 1), {number % snapshot.rails}));
+}
 
 std::string link_name(const FabricSnapshot& snapshot, std::size_t link) {
   const FabricSnapshot::Cable& cable = snapshot.cables[link / 2];

@@ -11,6 +11,8 @@
 
 namespace verbena::host {
 
+/// "127.47.92.1", of the NIC port with this index.
+std::string port_address(const FabricSnapshot& snapshot, std::size_t port);
 /// "n1->s1", of the link with this index.
 std::string link_name(const FabricSnapshot& snapshot, std::size_t link);
 /// "n1->n2", of a pair that is cut off.

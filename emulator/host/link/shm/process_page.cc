@@ -65,8 +65,8 @@ void OwnPage::is_awake() {
   if (until.load(std::memory_order_relaxed) != 0) until.store(0, std::memory_order_release);
 }
 
-void OwnPage::hold(std::uint32_t node, std::uint64_t dscps) const {
-  std::atomic_ref(page_.held_dscps[node]).store(dscps, std::memory_order_relaxed);
+void OwnPage::hold(const wire::Gid& nic, std::uint64_t dscps) const {
+  std::atomic_ref(page_.held_dscps[held_place(nic)]).store(dscps, std::memory_order_relaxed);
 }
 
 void OwnPage::serves() {

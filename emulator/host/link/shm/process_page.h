@@ -41,11 +41,11 @@ struct ProcessPage {
   /// 0: it is awake, or frames may wait without a doorbell, or it owes answers. Else nothing is due before then, if it
   /// is asleep still.
   std::int64_t rests_until;
-  /// Of a fabric process, by node: bit D is set while frames with DSCP D are to wait in the node's NIC, for their class
+  /// Of a fabric process, by NIC (held_place): bit D is set while frames with DSCP D are to wait in it, for their class
   /// is paused and its port has as many as it takes.
-  alignas(64) std::uint64_t held_dscps[kNodesMax + 1];
+  alignas(64) std::uint64_t held_dscps[kDevicesMax * (kNodesMax + 1)];
 };
-inline constexpr std::size_t kProcessPageBytes = 4096;
+inline constexpr std::size_t kProcessPageBytes = 9 * 4096;  // only fabrics with rails touch more than the first 4096
 static_assert(sizeof(ProcessPage) <= kProcessPageBytes);
 
 struct WakePage {
@@ -88,8 +88,13 @@ Time answered_by(ProcessPage& page, bool has_taken_all);
 bool relay_stands_still(const ProcessPages& pages, Time now);
 /// Of a process that stands still. A thread that the machine does not run waits for less.
 inline constexpr Duration kRelayPatience = seconds(1);
-inline std::uint64_t held_dscps_of(ProcessPage& page, std::uint32_t node) {
-  return std::atomic_ref(page.held_dscps[node]).load(std::memory_order_relaxed);
+/// Where a NIC's word is in held_dscps. 0: it has none.
+constexpr std::size_t held_place(const wire::Gid& address) {
+  const auto place = device_place(address);
+  return place ? place->device * std::size_t{kNodesMax + 1} + place->node : 0;
+}
+inline std::uint64_t held_dscps_of(ProcessPage& page, std::size_t place) {
+  return std::atomic_ref(page.held_dscps[place]).load(std::memory_order_relaxed);
 }
 /// The core that the caller runs on, as pages name it: plus one. 0: the kernel does not say.
 std::uint32_t present_core();
@@ -111,7 +116,7 @@ class OwnPage {
   void has_looked(Time at);
   void rests(Time until);
   void is_awake();
-  void hold(std::uint32_t node, std::uint64_t dscps) const;
+  void hold(const wire::Gid& nic, std::uint64_t dscps) const;
   SharedDoorbell doorbell() const { return doorbell_of(page_); }
   ProcessPage& words() const { return page_; }
   WakePage& wake() const { return wake_; }

@@ -37,7 +37,7 @@ Result<std::unique_ptr<ShmUplink>, std::string> ShmUplink::open(const EngineConf
 
 std::span<std::byte> ShmUplink::reserve(const nic::Destination& destination, std::size_t bytes) {
   if (ProcessPage* const page = fabric_page(); page != nullptr)
-    if (const std::uint64_t held = held_dscps_of(*page, node_); held != 0) [[unlikely]]
+    if (const std::uint64_t held = held_dscps_of(*page, held_place_); held != 0) [[unlikely]]
       if (destination.headers != nullptr && is_among(held, destination.headers->traffic_class())) return {};
   return peers().reserve(kPortRoute, bytes);
 }

@@ -52,13 +52,13 @@ class ShmUplink final : public ShmLink, public Relay, public LastWordsCarrier {
   ShmUplink(std::unique_ptr<ShmPeers> peers, const EngineConfig& config)
       : ShmLink(std::move(peers), config.icrc),
         fabric_(config.fabric),
-        node_(node_number(node_of(config.address)).value_or(0)) {}
+        held_place_(held_place(node_of(config.address))) {}
   /// Null: it has none, or has gone.
   ProcessPage* fabric_page() const;
   const std::shared_ptr<ShmChannel>& port() const { return peers().routes().front().tx; }
 
   const std::string fabric_;
-  const std::uint32_t node_;
+  const std::size_t held_place_;
   UplinkYield directed_yield_{peers()};
   std::atomic<bool> is_late_{false};          // the fabric process, at the last delivered_by()
   const ShmChannel* published_in_ = nullptr;  // by whose position published() was counted

@@ -380,14 +380,14 @@ BOOST_AUTO_TEST_CASE(childs_mapping_in_a_rings_place_survives_the_rings_release)
     if (mmap(place, kProcessPageBytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != place)
       return 1;
     page.reset();
-    unsigned char resident = 0;
-    return mincore(place, kProcessPageBytes, &resident) == 0 ? 0 : 2;  // ENOMEM: nothing is mapped there
+    unsigned char resident[kProcessPageBytes / 4096];
+    return mincore(place, kProcessPageBytes, resident) == 0 ? 0 : 2;  // ENOMEM: nothing is mapped there
   });
   BOOST_TEST(child.join() == 0);
-  unsigned char resident = 0;
+  unsigned char resident[kProcessPageBytes / 4096];
   void* const place = page->base();
   page.reset();
-  BOOST_TEST(mincore(place, kProcessPageBytes, &resident) == -1);  // the parent's own goes
+  BOOST_TEST(mincore(place, kProcessPageBytes, resident) == -1);  // the parent's own goes
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -148,11 +148,10 @@ struct DevicePlace {
 };
 /// Back from the address of a device's first port. Nothing: it is not of this kind.
 constexpr std::optional<DevicePlace> device_place(const wire::Gid& address) {
-  constexpr std::uint8_t kFirst = kNodeNetwork >> 8 & 0xff;
-  const auto& octets = address.octets;
-  const DevicePlace place{octets[15], static_cast<std::uint32_t>(octets[14]) - kFirst};
+  if (!address.is_ipv4()) return std::nullopt;
+  const std::uint32_t behind = address.ipv4() - kNodeNetwork;
+  const DevicePlace place{behind & ~kNodeNetworkMask, behind >> 8};
   if (place.device >= kDevicesMax || place.node < 1 || place.node > kNodesMax) return std::nullopt;
-  if (address != device_address(node_address(place.node), {place.device})) return std::nullopt;
   return place;
 }
 

@@ -53,6 +53,16 @@ BOOST_AUTO_TEST_CASE(fourth_quarter) {
   check_seeds(751);
 }
 
+BOOST_AUTO_TEST_CASE(nodes_with_rails_hold_as_well) {
+  for (std::uint64_t seed = 1; seed <= kSeedsEach / 2; ++seed) {
+    std::string text = random_scenario(seed);
+    const std::string_view before = "topology:\n";
+    text.insert(text.find(before) + before.size(), seed % 2 == 0 ? "  rails: 2\n" : "  rails: 3\n");
+    const Outcome outcome = test::run(text, seed);
+    BOOST_TEST_REQUIRE(outcome.held(), test::story(outcome) << text);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_seed_whose_answers_are_lost_together_again_and_again) {
   Totals totals;
   check_seed(910'292, totals);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 namespace verbena::shim::rdma_cm {
 namespace {
@@ -80,16 +81,10 @@ void Endpoints::end_all() {
   // The channels stay: a thread of the application may sleep in one of them to the very end.
   for (const auto& id : ids_)
     if (id) end(*id);
-  // The peers of all devices at once, then the answers.
-  for (const OpenedDevice& one : devices_) {
-    if (one.engine() == nullptr) continue;
-    one.engine()->run_connections([](cm::ConnectionManager& manager, Time now) {
-      manager.disconnect_all(now);
-      return true;
-    });
-  }
+  std::vector<host::Engine*> engines;
   for (const OpenedDevice& one : devices_)
-    if (one.engine() != nullptr) one.engine()->await_disconnects();
+    if (one.engine() != nullptr) engines.push_back(one.engine());
+  host::Engine::disconnect_all(engines);
 }
 
 void Endpoints::clear() {

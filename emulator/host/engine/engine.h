@@ -108,8 +108,9 @@ class Engine final {
   /// One pass (see link.h). Returns whether anything was received or sent.
   bool progress();
 
-  /// The process is about to end: waits for the peers' answers to DREQ (ConnectionManager::disconnect_all).
-  void await_disconnects();
+  /// The process is about to end: waits for the answers to DREQ of the peers of all these engines, with the CM's
+  /// repetitions in quick succession. One thread runs them all.
+  static void disconnect_all(std::span<Engine* const> engines);
 
   /// The device is gone, and stays so as long as this engine lives (Nic::remove_device): its QPs are flushed, its
   /// connections are no more, and the sink has been told of both. Commands are refused; what there is can be polled and

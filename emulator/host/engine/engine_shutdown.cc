@@ -64,19 +64,26 @@ void Engine::drain(Duration limit) {
   await_departure(live_, config_);
 }
 
-void Engine::await_disconnects() {
+void Engine::disconnect_all(std::span<Engine* const> engines) {
   const CancellationShield shield;
+  for (Engine* const engine : engines)
+    engine->run_connections([](cm::ConnectionManager& manager, Time now) {
+      manager.disconnect_all(now);
+      return true;
+    });
   // The repetitions end by themselves: those of the manager have a named maximum.
-  for (;;) {
-    service();  // the thread that does so otherwise may be the one that is here
-    progress();
-    lock_.lock();
-    const bool waits = live_.connections().manager().awaits_disconnects();
-    lock_.unlock();
-    if (!waits) break;
-    config_.sleeper->pause(kPause);
+  for (bool waits = true; waits;) {
+    waits = false;
+    for (Engine* const engine : engines) {
+      engine->service();  // the thread that does so otherwise may be the one that is here
+      engine->progress();
+      engine->lock_.lock();
+      if (engine->live_.connections().manager().awaits_disconnects()) waits = true;
+      engine->lock_.unlock();
+    }
+    if (waits) engines.front()->config_.sleeper->pause(kPause);
   }
-  drain(kCloseDrain);
+  for (Engine* const engine : engines) engine->drain(kCloseDrain);
 }
 
 }  // namespace verbena::host

@@ -141,14 +141,14 @@ std::optional<std::string> find_machine(std::string& node) {
   return std::nullopt;
 }
 
-/// What the options say of the node's devices; `node` is the node of options without one.
-host::OwnDevices devices_of(const ExecOptions& options, const std::string& node) {
+/// What is said of the node's devices.
+host::OwnDevices devices_of(const std::string& node, const std::string& devices, const std::string& link) {
   const auto first = host::parse_node(host::list_item(node, 0));
-  return host::devices_by(first.value_or(host::node_address(host::kNodeDefault)), options.devices, node, options.link);
+  return host::devices_by(first.value_or(host::node_address(host::kNodeDefault)), devices, node, link);
 }
 
 std::optional<std::string> wrong_devices(const ExecOptions& options) {
-  const host::OwnDevices devices = devices_of(options, options.node);
+  const host::OwnDevices devices = devices_of(options.node, options.devices, options.link);
   if (devices.kind == host::OwnDevices::Kind::known) return std::nullopt;
   const std::string node = "--node " + (options.node.empty() ? std::to_string(host::kNodeDefault) : options.node);
   return host::devices_error(
@@ -256,7 +256,7 @@ std::optional<std::string> find_fabric(const ExecOptions& options, host::LaunchE
     if (!node || *node > nodes)
       return fmt::format("--node {}: fabric '{}' has the nodes 1 to {}", plan.node, options.fabric, nodes);
   }
-  if (const auto devices = devices_of(options, plan.node).count; devices > hello->rails)
+  if (const auto devices = devices_of(plan.node, options.devices, options.link).count; devices > hello->rails)
     return fmt::format("--devices {}: a node of fabric '{}' has {}", devices, options.fabric,
                        hello->rails == 1 ? "one port" : fmt::format("{} rails: not more than these", hello->rails));
   if (options.devices.empty() && hello->rails > 1) plan.devices = std::to_string(hello->rails);
@@ -335,8 +335,8 @@ int run_exec(const Arguments& arguments) {
   if (!report.open(options.fabric)) return line.fail(kExitInternal, fmt::format("--stats: {}", std::strerror(errno)));
   const int status = run_and_wait(split.program, error);
   if (!error.empty()) return line.fail(status, error);
-  if (options.stats)
-    fmt::print(stderr, "{}", report.text(words_of_nodes(plan.node), devices_of(options, plan.node).count > 1));
+  const bool has_several = !is_by_rank(options) && devices_of(plan.node, plan.devices, plan.link).count > 1;
+  if (options.stats) fmt::print(stderr, "{}", report.text(words_of_nodes(plan.node), has_several));
   if (!options.stats_json.empty())
     if (const auto written = scenarios::write_file(options.stats_json, report.json()); !written)
       return line.fail(kExitInternal, "--stats-json " + written.error().text);

@@ -16,6 +16,8 @@ ROWS = (
            short=("clean", "lossy", "flapping", "udp", "killed"),
            killed=Killed({"client": End("transport retry counter exceeded", 5)}, file="libfabric-endless-msg", within_s=12,
                          cut=CUT, bound="the ACK timer that rdma_cm gives a connection, eight times")),
+    System("libfabric-rails-2", "fi_pingpong -e msg on each of two domains", PACKAGES, "two NICs of a node, a domain each, by rdma_cm, at once", verified=PROGRAM,
+           without={one: "As libfabric-msg." for one in ("lossy", "flapping", "udp", "killed")}, short=("clean",)),
     System("libfabric-rxm", "fi_pingpong -e rdm", PACKAGES, "FI_EP_RDM of ofi_rxm over verbs, to 1 MiB", verified=PROGRAM, **DATA_LOSS,
            killed=Killed({"client": End("transport retry counter exceeded", 5)}, file="libfabric-endless-rxm",
                          within_s=12, cut=CUT, bound="the ACK timer that rdma_cm gives a connection, eight times")),

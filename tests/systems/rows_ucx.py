@@ -21,6 +21,7 @@ def tests(name, words, **of):
     yield System(f"ucx-{name}-ud", f"ucx_perftest {name}", PACKAGES, f"{words}, over UD (ud_verbs): UCX itself sends again", verified=NOBODY, flapping="ucx-endless-ud" if name == "tag" else "", killed=UD_KILLED if name == "tag" else None, without={} if name == "tag" else AS_TAG)
 
 
+AS_ONE_RAIL = {one: "As ucx-tag: UCX 1.13 ends an endpoint with any of its lanes." for one in ("lossy", "flapping", "udp", "killed")}
 SENDS_NOTHING = {one: "It sends nothing: a network makes no difference." for one in ("lossy", "flapping", "udp", "killed")}
 
 ROWS = (
@@ -31,6 +32,8 @@ ROWS = (
     *tests("stream", "streams, 8 B to 4 MiB"),
     *tests("rma", "puts and gets, 8 B to 4 MiB"),
     *tests("atomics", "add, fetch-and-add, swap, compare-and-swap, 4 and 8 octets", short=("clean", "lossy")),
+    *(System(f"ucx-rails-{rails}", f"ucx_perftest tag over {rails} NICs", PACKAGES, f"each message of 4 MiB striped over {rails} rails, the share of each counted", verified=NOBODY,
+             without=AS_ONE_RAIL, short=("clean",)) for rails in (2, 4)),
     System("ucx-io-tag", "io_demo", PACKAGES, "tag matching over RC, sockaddr by rdma_cm: reads and writes of 8 B to 1 MiB", killed=IO_KILLED,
            verified="the program (-q)", short=("clean", "lossy", "flapping", "udp", "killed")),
     System("ucx-io-am", "io_demo -A", PACKAGES, "active messages over RC, sockaddr by rdma_cm: reads and writes of 8 B to 1 MiB",

@@ -60,7 +60,7 @@ int resolve_to(Endpoints& endpoints, Id& id, const Address& source, const Addres
   host::Engine& engine = *device->engine();
   const wire::Gid& own = device->gid();
   id.destination = destination;
-  if (destination.is_any() || destination.is_loopback()) id.destination.gid = own;
+  if (destination.is_any()) id.destination.gid = own;
   id.source.gid = own;
   const wire::Gid& to = id.destination.gid;
   const bool same_family = to.is_ipv4() == own.is_ipv4();

@@ -34,7 +34,6 @@ int Endpoints::bind(Id& id, const Address& address, PortOwner port) {
   if (address.family == 0) return EAFNOSUPPORT;
   if (address.family == AF_IB && !address.is_any()) return ENODEV;  // RoCE's GIDs are no addresses of this family
   if (id.state != IdState::idle) return EINVAL;
-  Address source = address;
   if (address.family == AF_IB) {
     id.source = address;  // nobody can reach it: a service ID needs no port
     id.state = IdState::address_bound;
@@ -45,12 +44,11 @@ int Endpoints::bind(Id& id, const Address& address, PortOwner port) {
     const auto found = devices_.with(address);
     if (!found) return found.error();
     device = *found;
-    if (address.is_loopback()) source.gid = device->gid();
   }
   if (port == PortOwner::process) {
-    id.source = source;
+    id.source = address;
     id.source.port = ports_.ephemeral();
-  } else if (const int error = ports_.take(id, source); error != 0) {
+  } else if (const int error = ports_.take(id, address); error != 0) {
     return error;
   }
   id.device = device;

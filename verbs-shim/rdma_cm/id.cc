@@ -8,12 +8,8 @@
 namespace verbena::shim::rdma_cm {
 
 bool Address::is_any() const {
-  return gid == wire::Gid{} || gid == wire::Gid::from_ipv4(0);
-}
-
-bool Address::is_loopback() const {
-  if (gid.is_ipv4()) return gid.ipv4() == INADDR_LOOPBACK;
-  return gid == wire::Gid{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
+  if (gid.is_ipv4()) return gid.ipv4() == INADDR_ANY || gid.ipv4() == INADDR_LOOPBACK;
+  return gid == wire::Gid{} || gid == wire::Gid{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
 }
 
 std::uint64_t service_id(const Id& id, std::uint16_t port) {

@@ -47,11 +47,11 @@ enum class UserEvent : std::uint32_t {
 
 struct Address {
   sa_family_t family = 0;  // 0: none yet
-  wire::Gid gid;           // ::ffff:0.0.0.0 or :: stands for any
+  wire::Gid gid;
   std::uint16_t port = 0;
   std::uint32_t scope = 0;  // of IPv6: the interface of a link-local address
+  /// 0.0.0.0 or ::, and the loopback address as well, as the kernel's rdma_cm has it: it is no device's.
   bool is_any() const;
-  bool is_loopback() const;
   /// It is one of each interface's network.
   bool needs_scope() const { return family == AF_INET6 && gid.is_link_local(); }
 };

@@ -66,20 +66,16 @@ OpenedDevice* OpenedDevices::first() {
 Result<OpenedDevice*, int> OpenedDevices::with(const Address& address) {
   if (address.needs_scope() && address.scope == 0) return Failure{EINVAL};
   OpenedDevice* found = nullptr;
-  if (address.is_loopback()) {
-    found = first();
-  } else {
-    const auto has_it =
-        std::ranges::find_if(all(), [&](const OpenedDevice& one) { return has_address(one.identity(), address); });
-    if (has_it != devices_.end()) found = &*has_it;
-    if (found == nullptr && !address.needs_scope() && !is_on_machine(address)) return Failure{EADDRNOTAVAIL};
-  }
+  const auto has_it =
+      std::ranges::find_if(all(), [&](const OpenedDevice& one) { return has_address(one.identity(), address); });
+  if (has_it != devices_.end()) found = &*has_it;
+  if (found == nullptr && !address.needs_scope() && !is_on_machine(address)) return Failure{EADDRNOTAVAIL};
   if (found == nullptr || !found->require()) return Failure{ENODEV};
   return found;
 }
 
 OpenedDevice* OpenedDevices::towards(const Address& destination) {
-  if (destination.is_any() || destination.is_loopback()) return first();
+  if (destination.is_any()) return first();
   std::vector<const host::DeviceIdentity*> identities;
   for (const OpenedDevice& one : all()) identities.push_back(&one.identity());
   const auto place = find_route(identities, destination);

@@ -46,9 +46,9 @@ class OpenedDevices {
 
   // These open what they find.
 
-  /// The one that has the address; the loopback address is that of the first. The error is an errno value, as the
-  /// kernel's rdma_bind_addr has it: EADDRNOTAVAIL, or ENODEV if an interface without a device has it, or if the device
-  /// cannot be opened; EINVAL: a link-local address without its interface.
+  /// The one that has the address. The error is an errno value, as the kernel's rdma_bind_addr has it: EADDRNOTAVAIL,
+  /// or ENODEV if an interface without a device has it, or if the device cannot be opened; EINVAL: a link-local address
+  /// without its interface.
   Result<OpenedDevice*, int> with(const Address& address);
   /// The one by which packets to the address leave. Null: it cannot be opened.
   OpenedDevice* towards(const Address& destination);

@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(an_id_has_the_device_whose_address_it_is_bound_to) {
   BOOST_TEST(device_of(first.id) == "verbena0");
   BOOST_TEST(device_of(second.id) == "verbena1");
   BOOST_TEST(device_of(mapped.id) == "verbena1");
-  BOOST_TEST(device_of(loopback.id) == "verbena0");
+  BOOST_TEST(loopback.id->verbs == nullptr);  // the loopback address is any address: cma_any_addr of the kernel
   BOOST_TEST(local_of(second.id) == kSecond);
   // An address of no interface, of another node, of a device that is not there, and an IPv6 one.
   for (const char* nowhere : {"10.1.2.3", "127.47.92.2", "127.47.93.1", "fd56::1"})

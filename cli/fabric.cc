@@ -129,10 +129,11 @@ Error parse_rails(const ServeOptions& options, fabric::RailOptions& into) {
   if (options.planes.empty()) return std::nullopt;
   if (into.rails == 1)
     return fmt::format("--planes {}: is about nodes with several rails: give --rails 2 as well", options.planes);
-  if (options.planes != "separate" && options.planes != "shared")
+  const auto planes = fabric::find_named(fabric::kPlanes, options.planes);
+  if (!planes)
     return fmt::format("--planes {}: separate or shared{}", options.planes,
                        fabric::did_you_mean(options.planes, {"separate", "shared"}));
-  into.planes = options.planes == "shared" ? fabric::Planes::shared : fabric::Planes::separate;
+  into.planes = *planes;
   return std::nullopt;
 }
 

@@ -83,6 +83,23 @@ Result<void> Settings::set_qos(std::string_view name, std::string_view value) {
   return {};
 }
 
+Result<void> Settings::set_nodes(std::string_view name, std::string_view value) {
+  if (name == "rails") {
+    const auto rails = fabric::parse_number(value);
+    if (!rails || *rails < 1 || *rails > fabric::kRailsMax)
+      return invalid("rails '" + std::string(value) + "': want a number from 1 to " +
+                     std::to_string(fabric::kRailsMax));
+    state_->rails.rails = static_cast<std::uint32_t>(*rails);
+    return {};
+  }
+  if (name != "planes") return invalid("'" + std::string(name) + "' is neither rails nor planes");
+  const auto planes = fabric::find_named(fabric::kPlanes, value);
+  if (!planes) return invalid("planes '" + std::string(value) + "': want separate or shared");
+  state_->rails.planes = *planes;
+  state_->says_planes = true;
+  return {};
+}
+
 Result<void> Settings::set_cables(std::string_view name, std::string_view value) {
   if (name != "telemetry") return invalid("'" + std::string(name) + "' is not telemetry");
   const auto wanted = fabric::find_named(fabric::kTrueOrFalse, value);
@@ -100,6 +117,16 @@ Result<void> SettingsState::set_nic(std::string_view nic, std::string_view name,
 
 // -- What they come to ------------------------------------------------------------------------------------------------
 
+Result<void> SettingsState::apply_rails(fabric::Topology& topology) const {
+  if (rails.rails == 1) {
+    if (says_planes) return invalid("planes are for several rails: set_nodes(\"rails\", \"2\")");
+    return {};
+  }
+  topology.rails = rails.rails;
+  topology.planes = rails.planes;
+  return {};
+}
+
 Result<void> SettingsState::apply(fabric::Topology& topology) const {
   for (fabric::Cable& cable : topology.cables) cable.parameters.telemetry = telemetry;
   topology.qos = qos;
@@ -110,18 +137,21 @@ Result<void> SettingsState::apply(fabric::Topology& topology) const {
 
 Result<std::vector<fabric::NicSettings>> SettingsState::of_hosts(const fabric::Topology& topology,
                                                                  std::size_t nic_count) const {
-  const auto is_nic = [&](const std::string& name) {
-    return std::any_of(topology.vertices.begin(), topology.vertices.begin() + static_cast<std::ptrdiff_t>(nic_count),
-                       [&](const fabric::Vertex& vertex) { return vertex.name == name; });
+  const auto is_named = [&](const std::string& name, std::size_t host) {
+    const std::vector<std::uint32_t> named = fabric::vertices_named(topology, name);
+    return std::find(named.begin(), named.end(), host) != named.end();
   };
-  for (const Word& word : nics)
-    if (!word.nic.empty() && !is_nic(word.nic)) return invalid("there is no NIC '" + word.nic + "'");
+  for (const Word& word : nics) {
+    if (word.nic.empty()) continue;
+    const std::vector<std::uint32_t> named = fabric::vertices_named(topology, word.nic);
+    if (named.empty() || named.front() >= nic_count)
+      return invalid("there is no NIC '" + word.nic + "'" + fabric::rails_meant(topology, word.nic));
+  }
   std::vector<fabric::NicSettings> all(topology.hosts);
   for (std::size_t host = 0; host < nic_count; ++host) {
     for (const bool of_all : {true, false})
       for (const Word& word : nics)
-        if (of_all ? word.nic.empty() : word.nic == topology.vertices[host].name)
-          take_of_nic(word.name, word.value, all[host]).value();
+        if (of_all ? word.nic.empty() : is_named(word.nic, host)) take_of_nic(word.name, word.value, all[host]).value();
     if (const std::string_view wrong = wrong_with(all[host], topology); !wrong.empty())
       return invalid("NIC " + topology.vertices[host].name + ": " + std::string(wrong));
   }

@@ -12,6 +12,7 @@
 
 #include "emulator/fabric/nic_settings.h"
 #include "emulator/fabric/qos.h"
+#include "emulator/fabric/rails.h"
 #include "emulator/fabric/topology.h"
 #include "emulator/nic/objects/nic_config.h"
 
@@ -25,9 +26,13 @@ struct SettingsState {
   };
   std::vector<Word> nics;  // each by itself is right
   std::optional<verbena::fabric::Qos> qos;
+  verbena::fabric::RailOptions rails;
+  bool says_planes = false;
   bool telemetry = false;
 
   Result<void> set_nic(std::string_view nic, std::string_view name, std::string_view value);
+  /// How many hosts each name of WorldOptions is, and of which networks. The error is one line.
+  Result<void> apply_rails(verbena::fabric::Topology& topology) const;
   /// Into a topology that has all but these. The error is one line.
   Result<void> apply(verbena::fabric::Topology& topology) const;
   /// Of each host; the first `nic_count` of the topology's have NICs.

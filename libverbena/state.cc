@@ -33,7 +33,7 @@ verbena::Duration departure_delay_max(const fabric::Topology& topology,
 
 WorldState::WorldState(const WorldOptions& options, fabric::Topology topology,
                        std::vector<fabric::NicSettings> of_hosts)
-    : nics(static_cast<std::uint32_t>(options.nics.size())),
+    : nics(static_cast<std::uint32_t>(options.nics.size()) * topology.rails),
       seed(options.seed),
       world(topology, configs_of(topology, of_hosts), {.seed = options.seed}),
       own(nics),

@@ -22,28 +22,31 @@ std::vector<CableOptions> cables_of(const WorldOptions& options, const fabric::T
   if (!cables.empty() || !options.switches.empty()) return cables;
   for (std::uint32_t a = 0; a < topology.hosts; ++a)
     for (std::uint32_t b = a + 1; b < topology.hosts; ++b)
-      cables.push_back({.a = topology.vertices[a].name, .b = topology.vertices[b].name});
+      if (topology.are_of_one_network(a, b))
+        cables.push_back({.a = topology.vertices[a].name, .b = topology.vertices[b].name});
   return cables;
 }
 
 Result<fabric::Topology> topology_of(const WorldOptions& options, const SettingsState& settings) {
   fabric::Topology topology;
+  if (auto applied = settings.apply_rails(topology); !applied) return applied.error();
   for (const auto* names : {&options.nics, &options.peers, &options.switches})
     for (const std::string& name : *names) {
       if (name.empty() || name.find_first_of(" \t\n#>=") != std::string::npos)
         return invalid("'" + name + "' is no name: it is empty or has a space, '#', '>' or '='");
-      topology.vertices.push_back(
-          {name, names == &options.switches ? fabric::VertexKind::network_switch : fabric::VertexKind::host});
+      const bool is_host = names != &options.switches;
+      if (is_host && topology.rails != 1 && name.find('.') != std::string::npos)
+        return invalid("'" + name + "': with rails a name has no '.', for a.2 is the second NIC of a");
+      for (std::uint32_t rail = 0; rail < (is_host ? topology.rails : 1); ++rail)
+        topology.vertices.push_back({is_host ? fabric::host_name(name, rail, topology.rails) : name,
+                                     is_host ? fabric::VertexKind::host : fabric::VertexKind::network_switch});
     }
-  topology.hosts = static_cast<std::uint32_t>(options.nics.size() + options.peers.size());
+  topology.hosts = static_cast<std::uint32_t>(options.nics.size() + options.peers.size()) * topology.rails;
   for (const CableOptions& cable : cables_of(options, topology)) {
     fabric::Cable made;
-    for (auto [name, end] : {std::pair(&cable.a, &made.a), std::pair(&cable.b, &made.b)}) {
-      const auto found = std::find_if(topology.vertices.begin(), topology.vertices.end(),
-                                      [&](const fabric::Vertex& vertex) { return vertex.name == *name; });
-      if (found == topology.vertices.end()) return invalid("a cable ends at '" + *name + "', which there is not");
-      *end = static_cast<std::uint32_t>(found - topology.vertices.begin());
-    }
+    for (const std::string* name : {&cable.a, &cable.b})
+      if (fabric::vertices_named(topology, *name).empty())
+        return invalid("a cable ends at '" + *name + "', which there is not" + fabric::rails_meant(topology, *name));
     if (const std::string_view wrong = wrong_with(cable); !wrong.empty())
       return invalid("cable " + cable.a + "-" + cable.b + ": " + std::string(wrong));
     made.parameters = {
@@ -52,7 +55,11 @@ Result<fabric::Topology> topology_of(const WorldOptions& options, const Settings
         .queue_bytes = cable.queue_bytes,
         .ecn = {
             .kmin_bytes = cable.ecn.kmin_bytes, .kmax_bytes = cable.ecn.kmax_bytes, .pmax_ppb = cable.ecn.pmax_ppb}};
-    topology.cables.push_back(made);
+    for (const auto& [a, b] : fabric::ends_named(topology, cable.a, cable.b)) {
+      made.a = a;
+      made.b = b;
+      topology.cables.push_back(made);
+    }
   }
   if (auto applied = settings.apply(topology); !applied) return applied.error();
   if (const auto checked = fabric::check(topology); !checked) return invalid(checked.error());
@@ -68,7 +75,7 @@ Result<World> World::make(const WorldOptions& options) {
 Result<World> World::make(const WorldOptions& options, const Settings& settings) {
   auto topology = topology_of(options, *settings.state_);
   if (!topology) return topology.error();
-  auto of_hosts = settings.state_->of_hosts(topology.value(), options.nics.size());
+  auto of_hosts = settings.state_->of_hosts(topology.value(), options.nics.size() * topology.value().rails);
   if (!of_hosts) return of_hosts.error();
   for (std::uint32_t host = 0; host < of_hosts.value().size(); ++host)
     topology.value().slow_to_nic(host, of_hosts.value()[host].speed_bits_per_second.value_or(0));

@@ -70,6 +70,18 @@ std::vector<std::uint32_t> vertices_named(const Topology& topology, std::string_
   return found;
 }
 
+std::vector<std::pair<std::uint32_t, std::uint32_t>> ends_named(const Topology& topology, std::string_view a,
+                                                                std::string_view b) {
+  const std::vector<std::uint32_t> first = vertices_named(topology, a);
+  const std::vector<std::uint32_t> second = vertices_named(topology, b);
+  const bool are_nodes = first.size() > 1 && second.size() > 1;  // only a node is several
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> ends;
+  for (const std::uint32_t from : first)
+    for (const std::uint32_t to : second)
+      if (!are_nodes || topology.rail_of(from) == topology.rail_of(to)) ends.emplace_back(from, to);
+  return ends;
+}
+
 std::vector<std::uint32_t> cables_between(const Topology& topology, std::string_view a, std::string_view b) {
   const std::vector<std::uint32_t> first = vertices_named(topology, a);
   const std::vector<std::uint32_t> second = vertices_named(topology, b);

@@ -7,15 +7,21 @@
 // Tested by: tests/fabric/rails_test.cc
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "emulator/fabric/quantity.h"
 #include "emulator/fabric/topology.h"
 #include "wire/result.h"
 
 namespace verbena::fabric {
+
+/// Their words.
+inline constexpr std::array<Named<Planes>, 2> kPlanes{{{"separate", Planes::separate}, {"shared", Planes::shared}}};
 
 inline constexpr std::uint32_t kRailsMax = 16;  // as a process has devices
 
@@ -33,6 +39,10 @@ Result<Topology, std::string> with_rails(const Topology& shape, const RailOption
 
 /// The vertices of this name: one, or all rails of a node. Empty: there is none.
 std::vector<std::uint32_t> vertices_named(const Topology& topology, std::string_view name);
+/// The pairs of vertices that a cable between these names would join: of a node each rail; between two nodes, rails of
+/// one number. Empty: there is none of one of the names.
+std::vector<std::pair<std::uint32_t, std::uint32_t>> ends_named(const Topology& topology, std::string_view a,
+                                                                std::string_view b);
 /// The cables that join a vertex of the one name to a vertex of the other, ascending.
 std::vector<std::uint32_t> cables_between(const Topology& topology, std::string_view a, std::string_view b);
 

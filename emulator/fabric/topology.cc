@@ -50,11 +50,6 @@ Outcome check_vertices(const Topology& topology) {
   return {};
 }
 
-/// Whether a way from one to the other is wanted.
-bool should_reach(const Topology& topology, std::uint32_t a, std::uint32_t b) {
-  return topology.planes == Planes::shared || topology.rail_of(a) == topology.rail_of(b);
-}
-
 Outcome check_cables(const Topology& topology) {
   std::vector<std::uint32_t> cables_of_host(topology.hosts);
   std::unordered_set<std::uint64_t> pairs;
@@ -94,7 +89,7 @@ Outcome check_reach_without_switches(const Topology& topology) {
     pairs.insert(std::uint64_t{std::min(cable.a, cable.b)} << 32 | std::max(cable.a, cable.b));
   for (std::uint32_t a = 0; a < topology.hosts; ++a)
     for (std::uint32_t b = a + 1; b < topology.hosts; ++b)
-      if (should_reach(topology, a, b) && !pairs.contains(std::uint64_t{a} << 32 | b))
+      if (topology.are_of_one_network(a, b) && !pairs.contains(std::uint64_t{a} << 32 | b))
         return wrong("hosts " + topology.vertices[a].name + " and " + topology.vertices[b].name +
                      " cannot reach each other: there is neither a switch nor a cable between them");
   return {};

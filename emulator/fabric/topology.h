@@ -89,6 +89,10 @@ struct Topology {
   std::uint32_t nodes() const { return hosts / rails; }
   std::uint32_t node_of(std::uint32_t host) const { return host / rails; }
   std::uint32_t rail_of(std::uint32_t host) const { return host % rails; }  // from 0; it is called by one more
+  /// There is to be a way from one host to the other.
+  bool are_of_one_network(std::uint32_t a, std::uint32_t b) const {
+    return planes == Planes::shared || rail_of(a) == rail_of(b);
+  }
   /// "n1", whose hosts are n1.1 and n1.2 where there are two rails.
   std::string_view node_name(std::uint32_t node) const {
     const std::string_view first = vertices[node * rails].name;

@@ -68,13 +68,11 @@ ShapeParameters read_parameters(const Section& topology) {
 // -- Rails
 
 fabric::RailOptions read_rails(const Section& topology) {
-  constexpr std::array<fabric::Named<fabric::Planes>, 2> kPlanes{
-      {{"separate", fabric::Planes::separate}, {"shared", fabric::Planes::shared}}};
   fabric::RailOptions options;
   if (const auto value = topology.find("rails"))
     options.rails = static_cast<std::uint32_t>(value->number(1, fabric::kRailsMax));
   if (const auto value = topology.find("planes")) {
-    options.planes = value->choice(kPlanes);
+    options.planes = value->choice(fabric::kPlanes);
     if (options.rails == 1)
       value->wrong("it is about nodes with several rails: write rails: 2 as well, or leave it out");
   }
@@ -172,16 +170,11 @@ std::pair<std::string, std::string> read_ends(const Value& between, const Elemen
 /// A node's name stands for a cable of each of its rails; between nodes, to the same rail of the other.
 void make_links(const Section& link, const std::string& a, const std::string& b, const ShapeParameters& parameters,
                 Topology& topology) {
-  for (const std::uint32_t from : fabric::vertices_named(topology, a))
-    for (const std::uint32_t to : fabric::vertices_named(topology, b)) {
-      const bool are_hosts = topology.is_host(from) && topology.is_host(to);
-      const bool are_nodes = topology.rails != 1 && are_hosts && a == topology.node_name(topology.node_of(from)) &&
-                             b == topology.node_name(topology.node_of(to));
-      if (are_nodes && topology.rail_of(from) != topology.rail_of(to)) continue;
-      const bool of_host = topology.is_host(from) || topology.is_host(to);
-      topology.cables.push_back({from, to, of_host ? parameters.host_cable : parameters.trunk});
-      read_cable(link, topology.cables.back().parameters);
-    }
+  for (const auto& [from, to] : fabric::ends_named(topology, a, b)) {
+    const bool of_host = topology.is_host(from) || topology.is_host(to);
+    topology.cables.push_back({from, to, of_host ? parameters.host_cable : parameters.trunk});
+    read_cable(link, topology.cables.back().parameters);
+  }
 }
 
 /// With a shape the links are there already and are changed; otherwise they are made here.

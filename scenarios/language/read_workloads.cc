@@ -86,9 +86,8 @@ Side read_side(const Value& names, const ElementNames& known) {
 
 /// Rails on separate planes have no way to each other.
 void check_planes(const Value& named, const fabric::Topology& topology, const Workload& workload) {
-  if (topology.planes == fabric::Planes::shared) return;
   const auto check = [&](std::uint32_t a, std::uint32_t b) {
-    if (topology.rail_of(a) != topology.rail_of(b))
+    if (!topology.are_of_one_network(a, b))
       named.wrong(topology.vertices[a].name + " and " + topology.vertices[b].name +
                   " are on separate planes, with no way to each other: name rails of one number, or say planes: shared "
                   "in the topology");

@@ -81,6 +81,16 @@ BOOST_AUTO_TEST_CASE(a_node_s_name_stands_for_all_of_its_rails) {
   BOOST_TEST((cables_between(railed(star(2, {}), 2, Planes::shared), "n2", "s1") == Numbers{1, 3}));
 }
 
+BOOST_AUTO_TEST_CASE(a_cable_between_names_is_one_for_each_rail) {
+  const Topology topology = railed(star(2, {}), 2, Planes::separate);
+  using Ends = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
+  BOOST_TEST((ends_named(topology, "n1.2", "s2") == Ends{{1, 5}}));
+  BOOST_TEST((ends_named(topology, "s1", "n2") == Ends{{4, 2}, {4, 3}}));
+  BOOST_TEST((ends_named(topology, "n1", "n2") == Ends{{0, 2}, {1, 3}}));
+  BOOST_TEST((ends_named(topology, "n1", "n2.1") == Ends{{0, 2}, {1, 2}}));
+  BOOST_TEST(ends_named(topology, "n1", "x").empty());
+}
+
 BOOST_AUTO_TEST_CASE(a_rail_that_there_is_not_is_told_what_there_is) {
   const Topology two = railed(star(2, {}), 2, Planes::separate);
   BOOST_TEST(rails_meant(two, "n1.3") == "; n1 has the rails n1.1 and n1.2");

@@ -80,6 +80,9 @@ BOOST_AUTO_TEST_CASE(wrong_words_are_answered_with_what_would_be_right) {
   BOOST_TEST(text_of(settings.set_qos("loss", "3")).find("'loss' is none of ") == 0);
   BOOST_TEST(text_of(settings.set_cables("telemetry", "maybe")) == "telemetry 'maybe': want true or false");
   BOOST_TEST(text_of(settings.set_cables("rate", "1Gbps")) == "'rate' is not telemetry");
+  BOOST_TEST(text_of(settings.set_nodes("rails", "17")) == "rails '17': want a number from 1 to 16");
+  BOOST_TEST(text_of(settings.set_nodes("planes", "apart")) == "planes 'apart': want separate or shared");
+  BOOST_TEST(text_of(settings.set_nodes("ports", "2")) == "'ports' is neither rails nor planes");
   // What was refused has changed nothing.
   BOOST_TEST(World::make({.nics = {"a", "b"}}, settings).ok());
 }
@@ -101,6 +104,12 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_together_is_said_when_the_world_is_made) 
                s.set_nics("congestion-control", "hpcc").value();
                s.set_cables("telemetry", "true").value();
              }) == "no error");
+  BOOST_TEST(wrong([](Settings& s) { s.set_nodes("planes", "shared").value(); }) ==
+             "planes are for several rails: set_nodes(\"rails\", \"2\")");
+  BOOST_TEST(wrong([](Settings& s) {
+               s.set_nodes("rails", "2").value();
+               s.set_nic("b.3", "loss-recovery", "selective-repeat").value();
+             }) == "there is no NIC 'b.3'; b has the rails b.1 and b.2");
   BOOST_TEST(wrong([](Settings& s) { s.set_qos("pause", "global").value(); }).find("lossless: all") !=
              std::string::npos);
 }
@@ -182,4 +191,37 @@ BOOST_AUTO_TEST_CASE(a_nic_takes_the_words_that_scenarios_have_for_it) {
   hasty.set_nics("timeout", "8").value();
   hasty.set_nics("retry-count", "1").value();
   BOOST_TEST((took(Settings(), false) > 8 * took(hasty, false)));
+}
+
+BOOST_AUTO_TEST_CASE(nodes_with_rails_have_a_nic_on_each) {
+  Settings settings;
+  settings.set_nodes("rails", "2").value();
+  settings.set_nic("a", "mtu", "1024").value();
+  World world =
+      World::make(
+          {.nics = {"a", "b"},
+           .switches = {"s", "t"},
+           .cables = {{.a = "a.1", .b = "s"}, {.a = "b.1", .b = "s"}, {.a = "a.2", .b = "t"}, {.a = "b.2", .b = "t"}}},
+          settings)
+          .value();
+  for (const char* name : {"a.1", "a.2", "b.1", "b.2"}) BOOST_TEST(world.nic(name).ok());
+  for (const char* name : {"a", "a.3", "s"}) BOOST_TEST(!world.nic(name).ok());
+  const Qp qp = world.nic("a.2").value().create_qp().value();
+  const Qp far = world.nic("b.2").value().create_qp().value();
+  world.connect(qp, far, {}).value();
+  const Mr from = world.nic("a.2").value().register_memory(64).value();
+  const Mr into = world.nic("b.2").value().register_memory(64).value();
+  qp.post_send({.opcode = SendOpcode::rdma_write, .local = {from.slice()}, .remote = into.remote()}).value();
+  BOOST_TEST((world.nic("a.2").value().cq().next().value().status == Status::success));
+  const auto refused = World::make({.nics = {"a.b", "c"}}, settings);
+  BOOST_TEST(refused.error().text == "'a.b': with rails a name has no '.', for a.2 is the second NIC of a");
+
+  Settings shared;
+  shared.set_nodes("rails", "2").value();
+  shared.set_nodes("planes", "shared").value();
+  const WorldOptions options{
+      .nics = {"a", "b"}, .switches = {"s"}, .cables = {{.a = "a", .b = "s"}, {.a = "b", .b = "s"}}};
+  BOOST_TEST(World::make(options, shared).ok());
+  // Without switches, rails of one number are joined to each other by themselves.
+  BOOST_TEST(World::make({.nics = {"a", "b", "c"}}, settings).ok());
 }

@@ -1,5 +1,5 @@
-// Settings: NICs (with their congestion control and loss recovery) and traffic classes of a world, in the words of
-// scenario files and of `verbena exec --nic`: what a name means, and what its value may be, is the same there.
+// Settings: NICs (with their congestion control and loss recovery), rails and traffic classes of a world, in the words
+// of scenario files and of `verbena exec --nic`: what a name means, and what its value may be, is the same there.
 #pragma once
 
 #include <verbena/export.h>
@@ -29,6 +29,10 @@ class LIBVERBENA_PUBLIC Settings {
   /// Of all switches and ports, which then have traffic classes: "lossless", "dscp", "buffer" and others. A list is
   /// written with + ("3+4"), a map with : ("26:3"). A packet's class is that of ConnectOptions::traffic_class.
   Result<void> set_qos(std::string_view name, std::string_view value);
+  /// Of WorldOptions, whose NICs and peers are nodes then: "rails", "2", so that "a" has the NICs a.1 and a.2;
+  /// "planes", "separate" (no way from one rail to another) or "shared". A cable of "a", and set_nic("a"), are for each
+  /// of them.
+  Result<void> set_nodes(std::string_view name, std::string_view value);
   /// Of all cables, beside CableOptions: "telemetry", "true", which congestion-control hpcc goes by.
   Result<void> set_cables(std::string_view name, std::string_view value);
 

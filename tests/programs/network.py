@@ -5,6 +5,7 @@ a line says so.
 """
 import dataclasses
 import os
+import re
 import subprocess
 import sys
 import time
@@ -73,6 +74,17 @@ class Network(harness.Fabric):
             raise
         self.use("10.47.0.{}")
 
+    def add_cable(self):
+        """A second one beside the first, in the same IP network: each node has two devices from here on."""
+        second = "v1"
+        self.holders[1].run(f"ip link add {second} mtu 9000 type veth peer name {second} mtu 9000 netns {self.holders[0].pid}")
+        for place, holder in enumerate(self.holders, 1):
+            holder.run(f"ip addr add 10.47.0.{place + 10}/24 dev {second}")
+            holder.run(f"ip link set {second} up")
+            self.nodes[place - 1].number += f",10.47.0.{place + 10}"
+        if self.link.startswith("raw:"):
+            self.link += f",{second}"
+
     def use(self, addresses):
         self.nodes = [Node(holder, addresses.format(place)) for place, holder in enumerate(self.holders, 1)]
 
@@ -118,6 +130,23 @@ def connects(context):
             rdma_cm.run_on(network, context, next(case for case in rdma_cm.CASES if case.name == "udaddy"))
 
 
+def two_devices_share_a_network(context):
+    """The device of the source address carries the connection, by a cable of its own; without one, that of the kernel's route."""
+    ways = [(["-a", "10.47.0.1"], 2, 1), (["-I", "10.47.0.2", "-a", "10.47.0.1"], 2, 1), (["-I", "10.47.0.12", "-a", "10.47.0.11"], 12, 11)]
+    for options, source, destination in ways:
+        with Network(context) as network:
+            network.add_cable()
+            case = dataclasses.replace(rdma_cm.RPING, server=["rping", "-s", "-a", "0.0.0.0", "-C", "10"], client=["rping", "-c", "-C", "10", *options])
+            server = rdma_cm.start_server(network, case, faults=context.faults, stats=True)
+            client = rdma_cm.start_client(network, case, faults=context.faults, stats=True)
+            for program, own in ((client, source), (server, destination)):
+                rdma_cm.require(program, 0, time.monotonic() + rdma_cm.TIMEOUT, also=[server, client])
+                # A device that has carried nothing has no counters behind its name.
+                used = re.findall(r"of the device (\S+)\n +tx_packets", program.err)
+                if used != [f"10.47.0.{own}"]:
+                    raise harness.Failure(f"{used} instead of 10.47.0.{own} has sent\n{program.describe()}")
+
+
 def reaches_a_group(context):
     """mckey: members on the sender's node and on the other one; the sender is a member, and then sends only."""
     for options in ([], ["-o"]):
@@ -138,7 +167,7 @@ def may_not(context):
 
 
 def tests(context):
-    found = [connects]
+    found = [connects, two_devices_share_a_network]
     if not context.faults:  # datagrams are not sent again
         found.append(reaches_a_group)
     if os.geteuid() != 0 and (reason := may_not(context)):

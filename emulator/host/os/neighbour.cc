@@ -3,6 +3,7 @@
 #include <linux/neighbour.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -152,12 +153,17 @@ std::optional<wire::MacAddress> look_up(const wire::Gid& address, unsigned inter
   return found;
 }
 
-/// Any datagram makes the kernel look for the next hop.
+/// Any datagram makes the kernel look for the next hop, through this interface: it may have others in the network.
 void provoke(const NeighbourQuery& query, const wire::Gid& hop) {
   const SocketAddress from = socket_address(query.source, 0, query.interface_index);
   const SocketAddress to = socket_address(hop, kDiscardPort, query.interface_index);
   const int probe = ::socket(to.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (probe < 0) return;
+  const std::uint32_t interface_index = htonl(query.interface_index);
+  if (query.destination.is_ipv4())
+    ::setsockopt(probe, IPPROTO_IP, IP_UNICAST_IF, &interface_index, sizeof interface_index);
+  else
+    ::setsockopt(probe, IPPROTO_IPV6, IPV6_UNICAST_IF, &interface_index, sizeof interface_index);
   if (::bind(probe, &from.any, socket_address_bytes(from)) == 0)
     ::sendto(probe, nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL, &to.any, socket_address_bytes(to));
   ::close(probe);

@@ -212,6 +212,11 @@ BOOST_AUTO_TEST_CASE(link_local_address_needs_the_interface_of_its_device) {
   BOOST_CHECK_EQUAL(bind_link_local(id, kSecondsOwn, second), 0);
   BOOST_TEST(device_of(id.id) == "verbena1");
   BOOST_CHECK_EQUAL(reinterpret_cast<sockaddr_in6*>(rdma_get_local_addr(id.id))->sin6_scope_id, second);
+  Id client(channel);
+  sockaddr_in6 peer = address6("fe80::56:7fff:fe2f:5c02", 7399);
+  peer.sin6_scope_id = second;
+  BOOST_REQUIRE_EQUAL(rdma_resolve_addr(client.id, nullptr, reinterpret_cast<sockaddr*>(&peer), 2000), 0);
+  BOOST_CHECK_EQUAL(channel.take(RDMA_CM_EVENT_ADDR_ERROR), -ENETUNREACH);
 }
 
 BOOST_AUTO_TEST_CASE(a_client_leaves_by_the_device_of_the_route) {

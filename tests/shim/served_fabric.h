@@ -14,6 +14,7 @@
 #include <memory>
 #include <thread>
 
+#include "emulator/fabric/rails.h"
 #include "emulator/host/fabric_client/fabric_client.h"
 #include "emulator/host/fabric_process/fabric_process.h"
 
@@ -21,10 +22,14 @@ namespace verbs_test {
 
 class ServedFabric {
  public:
-  ServedFabric() {
+  /// Each node has so many devices, all of them in one network.
+  explicit ServedFabric(std::uint32_t rails = 1) {
     verbena::host::FabricOptions options;
     options.fabric = std::getenv("VERBENA_FABRIC");
-    options.topology = verbena::fabric::star(2, {});
+    auto topology = verbena::fabric::with_rails(verbena::fabric::star(2, {}),
+                                                {.rails = rails, .planes = verbena::fabric::Planes::shared});
+    BOOST_REQUIRE(topology.ok());
+    options.topology = std::move(*topology);
     auto opened = verbena::host::FabricProcess::open(options);
     BOOST_REQUIRE(opened.ok());
     process_ = std::move(*opened);
@@ -41,7 +46,7 @@ class ServedFabric {
     return reply ? "" : "refused: " + reply.error().text;
   }
   // Of this node.
-  void remove_device() const { BOOST_REQUIRE_EQUAL(ask({"device-removal", "n1"}), ""); }
+  void remove_device(const char* which = "n1") const { BOOST_REQUIRE_EQUAL(ask({"device-removal", which}), ""); }
   void set_port(bool up) const { BOOST_REQUIRE_EQUAL(ask({up ? "port-active" : "port-error", "n1"}), ""); }
 
  private:

@@ -66,9 +66,11 @@ void declare(CommandLine& line, ExecOptions& options) {
               "the program is an mpirun, srun or the like: the process of rank R runs on node 1 + R modulo N "
               "(OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, else SLURM_PROCID); [with --node auto: as many as the "
               "fabric has, else 254]");
-  line.option("--devices", options.devices, "N",
-              "how many NICs the node has, at most 16: verbena0 has 127.47.91.K, verbena1 127.47.92.K, and so on; "
-              "elsewhere give --node an address of each, by commas [as many as --node and --link name, else 1]");
+  line.option(
+      "--devices", options.devices, "N",
+      "how many NICs the node has, at most 16: verbena0 has 127.47.91.K, verbena1 127.47.92.K, and so on; "
+      "elsewhere give --node an address of each, by commas [as many as --node and --link name or the fabric has "
+      "rails, else 1]");
   line.option("--link", options.link, "KIND",
               "what carries the packets: shm (direct cables), fabric (`verbena fabric`), udp (port 4791), "
               "raw:INTERFACE (CAP_NET_RAW; by commas, one of each device) [fabric where one is running, else shm]");

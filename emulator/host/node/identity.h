@@ -148,11 +148,9 @@ struct DevicePlace {
 };
 /// Back from the address of a device's first port. Nothing: it is not of this kind.
 constexpr std::optional<DevicePlace> device_place(const wire::Gid& address) {
-  if (!address.is_ipv4()) return std::nullopt;
-  const std::uint32_t behind = address.ipv4() - kNodeNetwork;
-  const DevicePlace place{behind & ~kNodeNetworkMask, behind >> 8};
-  if (place.device >= kDevicesMax || place.node < 1 || place.node > kNodesMax) return std::nullopt;
-  return place;
+  const auto number = is_port_address(address) ? device_network_of(address) : std::nullopt;
+  if (!number || number->port != 1) return std::nullopt;
+  return DevicePlace{address.octets[15], number->device};
 }
 
 /// The network interface that a port of a device on the loopback interface has, and no kernel knows. A device has a

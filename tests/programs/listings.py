@@ -104,10 +104,41 @@ def unknown_device_is_refused(context):
             raise Failure(f"there is no third device\n{program.describe()}")
 
 
+# What a process has once it has opened the devices that it is given.
+OPENED = """
+import os, sys
+from pyverbs.device import Context
+contexts = [Context(name=name) for name in sys.argv[1:]]
+print(len(os.listdir("/proc/self/task")) - 1, "threads", len(os.listdir("/proc/self/fd")), "descriptors")
+"""
+
+
+def opened(fabric, count, names):
+    program = fabric.run(fabric.nodes[0], ["/usr/bin/python3", "-c", OPENED, *names], extra=["--devices", str(count)])
+    threads, descriptors = re.fullmatch(r"(\d+) threads (\d+) descriptors\n", program.out).groups()
+    return int(threads), int(descriptors)
+
+
+def who_opens_one_pays_for_one(context):
+    with context.fabric(1) as fabric:
+        alone, among = opened(fabric, 1, ["verbena0"]), opened(fabric, 16, ["verbena0"])
+        if alone != among or alone[0] != 1:
+            raise Failure(f"threads and descriptors are {among} with 16 devices, {alone} with one")
+
+
+def one_thread_serves_four(context):
+    with context.fabric(1) as fabric:
+        threads, _ = opened(fabric, 4, [f"verbena{number}" for number in range(4)])
+        if threads != 1:
+            raise Failure(f"{threads} threads serve four devices")
+
+
 def tests(context):
     cases = [("one device", 1, "verbena0", []), ("2 devices", 2, "verbena0", ["--devices", "2"]),
              ("16 devices", 16, "verbena0", ["--devices", "16"]),
              ("2 devices from mlx5_0", 2, "mlx5_0", ["--devices", "2", "--device-name", "mlx5_0"]),
              ("2 devices mlx5_%d", 2, "mlx5_0", ["--devices", "2", "--device-name", "mlx5_%d"])]
     return [*((f"every listing tells of {name}", lambda case=case: listings_agree(context, *case)) for name, *case in cases),
-            ("a device behind the last is not found", lambda: unknown_device_is_refused(context))]
+            ("a device behind the last is not found", lambda: unknown_device_is_refused(context)),
+            ("who opens one of 16 devices pays for one", lambda: who_opens_one_pays_for_one(context)),
+            ("one thread serves four open devices", lambda: one_thread_serves_four(context))]

@@ -54,7 +54,7 @@ class ExchangeSide final : private host::FrameSink {
     modify(attributes, kQpState | kQpPkeyIndex | kQpPort | kQpAccessFlags);
     attributes.state = QpState::rtr;
     attributes.address_vector.destination = peer.nic_.config().gids[0];
-    attributes.address_vector.next_hop = peer.nic_.config().mac;
+    attributes.address_vector.next_hop = peer.nic_.config().ports[0].mac;
     attributes.path_mtu_bytes = 4096;
     attributes.dest_qpn = peer.nic_.qpn(peer.qp_);
     attributes.max_dest_read_atomic = 16;
@@ -128,7 +128,7 @@ class ExchangeSide final : private host::FrameSink {
     nic::NicConfig config;
     config.qpn_base = host::qpn_base_of(link_.slot);
     config.qpn_bits = host::kSlotShift;
-    config.mac = link_.address.mac();
+    config.ports[0].mac = link_.address.mac();
     config.gids[0] = wire::Gid::from_ipv4(0x7f2f5b00u | node);
     config.port_mtu_bytes = link_.mtu_bytes;
     config.seed = node;

@@ -87,7 +87,7 @@ struct End {
     modify(attributes, kQpState | kQpPkeyIndex | kQpPort | kQpAccessFlags);
     attributes.state = QpState::rtr;
     attributes.address_vector.destination = peer.nic.config().gids[0];
-    attributes.address_vector.next_hop = peer.nic.config().mac;
+    attributes.address_vector.next_hop = peer.nic.config().ports[0].mac;
     attributes.path_mtu_bytes = 4096;
     attributes.dest_qpn = peer.nic.qpn(peer.qp);
     attributes.rq_psn = wire::Psn(0);
@@ -103,7 +103,7 @@ struct End {
 
   static nic::NicConfig config_of(std::uint8_t number) {
     nic::NicConfig config;
-    config.mac.octets = {0x02, 0x56, 0x7f, 0x2f, 0x5b, number};
+    config.ports[0].mac.octets = {0x02, 0x56, 0x7f, 0x2f, 0x5b, number};
     config.gids[0] = wire::Gid::from_ipv4(0x7f2f5b00u | number);
     config.seed = number;
     return config;

@@ -26,13 +26,13 @@ const NicConfig& Nic::config() const {
   return state_->config;
 }
 
-void Nic::set_port_up(bool up) {
+void Nic::set_port_up(std::uint32_t port, bool up) {
   NicState& nic = *state_;
-  if (nic.config.port_is_up == up || nic.is_removed) return;
-  nic.config.port_is_up = up;
+  bool& is_up = nic.config.ports[port - 1].is_up;
+  if (is_up == up || nic.is_removed) return;
+  is_up = up;
   if (!up) nic.counters.add(Counter::link_downed);
-  constexpr std::uint32_t kPort = 1;
-  nic.raise(up ? AsyncEventType::port_active : AsyncEventType::port_error, kPort, 0);
+  nic.raise(up ? AsyncEventType::port_active : AsyncEventType::port_error, port, 0);
 }
 
 void Nic::remove_device(Time now) {
@@ -54,8 +54,8 @@ void Nic::set_management(ManagementSink* sink) {
   state_->management = sink;
 }
 
-bool Nic::port_is_up() const {
-  return state_->config.port_is_up;
+bool Nic::port_is_up(std::uint32_t port) const {
+  return state_->config.port(port).is_up;
 }
 
 namespace {
@@ -97,7 +97,7 @@ Sent send_one(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   // It ends in the MAC, which has stopped what it was to stop. A port that is not in this process shows those that it
   // sends as well.
   if (const auto pause = wire::parse_pause_frame(frame)) {
-    const bool is_own = pause->source == nic.config.mac;
+    const bool is_own = pause->source == nic.config.port(1).mac;
     return nic.counters.add_by_class(is_own ? Counter::tx_prio0_pause : Counter::rx_prio0_pause, pause->classes);
   }
   const bool is_steered = !nic.steering.rules.empty() && receive_ethernet(nic, frame, {});

@@ -39,11 +39,11 @@ class Nic {
 
   const NicConfig& config() const;
 
-  // -- Port -----------------------------------------------------------------------------------------------------------
+  // -- Ports, from 1 --------------------------------------------------------------------------------------------------
   /// The cable at the port lost its signal or has it again: the port's state changes and port_error or port_active is
   /// raised. The transport goes on: what it sends meanwhile vanishes on the dead cable, and its timers say so.
-  void set_port_up(bool up);
-  bool port_is_up() const;
+  void set_port_up(std::uint32_t port, bool up);
+  bool port_is_up(std::uint32_t port) const;
 
   /// The device goes for good, as when its slot loses power (IBTA 11.6.3.3, local catastrophic error): QPs fail and
   /// flush what they hold, device_fatal is raised, no frame is taken and none leaves. No QP changes its state any more:

@@ -99,7 +99,7 @@ World::State::State(fabric::Topology topology, std::span<const nic::NicConfig> n
   for (HostId id = 0; id < count; ++id) {
     Host& host = hosts[id];
     host.config = nics[nics.size() == 1 ? 0 : id];
-    host.config.mac = host_mac(id);
+    host.config.ports[0].mac = host_mac(id);
     host.config.gids = {host_address(id)};
     host.config.gid_count = 1;
     host.config.qpn_base = wire::Qpn((id % 255 + 1) << 16);
@@ -118,8 +118,8 @@ void World::State::build_nic(Host& host) {
 }
 
 void World::State::port_changed(std::uint32_t host, bool is_up) {
-  hosts[host].config.port_is_up = is_up;
-  if (hosts[host].nic) hosts[host].nic->set_port_up(is_up);
+  hosts[host].config.ports[0].is_up = is_up;
+  if (hosts[host].nic) hosts[host].nic->set_port_up(1, is_up);
 }
 
 bool World::State::arrived(const fabric::Arrival& arrival) {

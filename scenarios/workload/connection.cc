@@ -106,7 +106,7 @@ bool Connection::make(End& end) {
 nic::AddressVector Connection::path(const End& from, const End& to) const {
   nic::AddressVector path;
   path.destination = sim::host_address(to.side.agent.host());
-  path.next_hop = to.side.agent.nic().config().mac;
+  path.next_hop = to.side.agent.nic().config().ports[0].mac;
   if (from.side.settings.cnp_interval.ns != 0) path.traffic_class = wire::kEcnCapable;
   path.traffic_class |= static_cast<std::uint8_t>(plan_.dscp << 2);
   return path;

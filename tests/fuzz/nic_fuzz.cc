@@ -111,7 +111,7 @@ class Victim {
     config.limits.max_mr = 4;
     config.limits.max_ah = 4;
     config.qpn_base = wire::Qpn(0x010000);
-    config.mac = test::node_mac(kNode);
+    config.ports[0].mac = test::node_mac(kNode);
     config.gids[0] = test::node_gid(kNode);
     return config;
   }

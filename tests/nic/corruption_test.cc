@@ -97,7 +97,7 @@ class Target {
   static NicConfig config_of(const Flow& flow) {
     NicConfig config;
     config.qpn_base = wire::Qpn(0x010000);
-    config.mac = node_mac(1);
+    config.ports[0].mac = node_mac(1);
     config.gids[0] = gid_of(flow, 1);
     return config;
   }

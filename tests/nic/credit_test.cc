@@ -84,7 +84,7 @@ struct Side {
     NicConfig config;
     config.limits = kFewObjects;
     config.qpn_base = wire::Qpn(node << 16);
-    config.mac = node_mac(node);
+    config.ports[0].mac = node_mac(node);
     config.gids[0] = node_gid(node);
     config.window_bytes = exchange.window_packets * kMtu;
     config.acknowledge_every = exchange.acknowledge_every;

@@ -11,18 +11,18 @@ using namespace verbena::test;
 BOOST_AUTO_TEST_CASE(port_that_loses_and_regains_its_cable_raises_two_events) {
   Script script;
   Nic& nic = script.end.nic();
-  BOOST_TEST(nic.port_is_up());
-  nic.set_port_up(false);
-  nic.set_port_up(false);
-  BOOST_TEST(!nic.port_is_up());
+  BOOST_TEST(nic.port_is_up(1));
+  nic.set_port_up(1, false);
+  nic.set_port_up(1, false);
+  BOOST_TEST(!nic.port_is_up(1));
   BOOST_TEST(nic.has_events());
   const auto down = nic.poll_event();
   BOOST_REQUIRE(down.has_value());
   BOOST_CHECK(down->type == AsyncEventType::port_error);
   BOOST_TEST(down->object == 1u);
   BOOST_TEST(!nic.poll_event().has_value());
-  nic.set_port_up(true);
-  BOOST_TEST(nic.port_is_up());
+  nic.set_port_up(1, true);
+  BOOST_TEST(nic.port_is_up(1));
   const auto up = nic.poll_event();
   BOOST_REQUIRE(up.has_value());
   BOOST_CHECK(up->type == AsyncEventType::port_active);
@@ -31,12 +31,12 @@ BOOST_AUTO_TEST_CASE(port_that_loses_and_regains_its_cable_raises_two_events) {
 
 BOOST_AUTO_TEST_CASE(connections_outlive_a_short_loss_of_the_port) {
   Script script({.timeout = 8});
-  script.end.nic().set_port_up(false);
+  script.end.nic().set_port_up(1, false);
   const Sge sge = script.buffer.sge(0, 8);
   script.end.post(
       {.opcode = SendOpcode::rdma_write, .sges = {&sge, 1}, .operand = {.remote = {.address = 0x1000, .rkey = 1}}});
   script.expect(rc(OperationCode::write_only), 100);
-  script.end.nic().set_port_up(true);
+  script.end.nic().set_port_up(1, true);
   script.expect(rc(OperationCode::write_only), 100, Duration{4096 << 8});
   script.acknowledge(100);
   check_statuses(script.end.poll_sent(), {CompletionStatus::success});
@@ -81,8 +81,8 @@ BOOST_AUTO_TEST_CASE(a_removed_device_flushes_all_and_is_silent) {
   BOOST_CHECK(fatal->type == AsyncEventType::device_fatal);
   BOOST_TEST(!nic.poll_event().has_value());
   // Neither its timers nor what still comes makes it say anything, nor its cable.
-  nic.set_port_up(false);
-  nic.set_port_up(true);
+  nic.set_port_up(1, false);
+  nic.set_port_up(1, true);
   BOOST_TEST(!nic.poll_event().has_value());
   script.acknowledge(100);
   script.peer({.opcode = rc(OperationCode::send_only), .psn = 100, .ack_request = true});

@@ -155,7 +155,7 @@ class World {
       NicConfig config;
       config.limits = options.limits;
       config.qpn_base = wire::Qpn((index + 1) << 16);
-      config.mac = node_mac(index + 1);
+      config.ports[0].mac = node_mac(index + 1);
       config.gids[0] = node_gid(index + 1);
       config.seed = options.seed;
       config.window_bytes = options.window_bytes;

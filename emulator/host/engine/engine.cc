@@ -167,7 +167,7 @@ nic::VerbsResult<void> Engine::detach_group(nic::QpHandle qp, const wire::Gid& g
 void Engine::service() {
   Link& link = live_.link();
   link.service();
-  const auto set_port_up = [&](bool up) { change([&](Time) { live_.nic().set_port_up(up); }); };
+  const auto set_port_up = [&](bool up) { change([&](Time) { live_.nic().set_port_up(1, up); }); };
   bool was_of_port = false;
   while (const auto notice = link.take_notice()) {
     was_of_port = was_of_port || *notice != Notice::device_removed;

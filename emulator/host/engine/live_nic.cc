@@ -16,7 +16,7 @@ nic::NicConfig nic_config_of(const OpenedLink& opened, const DeviceIdentity& ide
   nic::NicConfig made;
   made.qpn_base = qpn_base_of(opened.slot);
   made.qpn_bits = kSlotShift;
-  made.mac = opened.address.mac();
+  made.ports[0].mac = opened.address.mac();
   made.gid_count = 0;
   for (std::size_t i = 0; i < identity.gid_count(); ++i) made.gids[made.gid_count++] = identity.gids[i];
   made.port_mtu_bytes = opened.mtu_bytes;
@@ -53,7 +53,7 @@ std::string LiveNic::open(OpenedLink opened, const EngineConfig& config) {
   DrawnNumbers numbers(config.seed);
   const DeviceIdentity identity = identity_of(config);
   nic::NicConfig nic_config = nic_config_of(opened, identity, config.seed ? *config.seed : numbers());
-  nic_config.port_is_up = link_->has_signal();
+  nic_config.ports[0].is_up = link_->has_signal();
   config.nic.apply(nic_config);
   nic_ = std::make_unique<nic::Nic>(nic_config, memory_, stats_->counters());
   // Never from the seed: a peer may remember those of a process that had the same one.

@@ -92,7 +92,7 @@ void deliver(NicState& nic, const Target& target, std::span<const std::byte> fra
 }
 
 bool is_for_us(const NicState& nic, const FlowFields& fields) {
-  return fields.destination_mac == nic.config.mac.octets || is_group_mac(fields.destination_mac);
+  return fields.destination_mac == nic.config.port(1).mac.octets || is_group_mac(fields.destination_mac);
 }
 
 /// A rule that does not say which MAC it wants takes what a NIC takes that is not promiscuous.
@@ -148,7 +148,7 @@ bool comes_back(const NicState& nic, std::span<const std::byte> frame) {
   if (nic.steering.rules.empty() && nic.steering.sniffers == 0) return false;
   std::array<std::uint8_t, 6> destination{};
   std::memcpy(destination.data(), frame.data(), destination.size());
-  return is_group_mac(destination) || destination == nic.config.mac.octets;
+  return is_group_mac(destination) || destination == nic.config.port(1).mac.octets;
 }
 
 Sent send_raw(NicState& nic, Qp& qp, TransmitPort& port) {

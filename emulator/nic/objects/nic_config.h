@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "emulator/nic/congestion/congestion_config.h"
 #include "emulator/nic/objects/loss_recovery_config.h"
@@ -48,16 +49,24 @@ struct NicLimits {
   std::uint32_t max_rate_kbps = 400'000'000;
 };
 
+inline constexpr std::uint32_t kPortsMax = 2;  // of a NIC, counted from 1
+
+struct PortConfig {
+  wire::MacAddress mac;
+  bool is_up = true;            // at first; Nic::set_port_up changes it
+  std::uint8_t gids_begin = 0;  // in NicConfig::gids
+};
+
 struct NicConfig {
   /// QPNs are qpn_base .. qpn_base + 2^qpn_bits - 1: the process slot lies above (design.md: nodes, processes).
   wire::Qpn qpn_base{0};
   std::uint8_t qpn_bits = 16;
-  wire::MacAddress mac;
   const wire::Encapsulation* encapsulation = &wire::kRoceV2;  // of what the NIC sends; it receives all that there are
-  std::array<wire::Gid, 4> gids{};
+  std::array<wire::Gid, 4> gids{};  // of all ports, in their order: each packet is looked for in all
   std::uint8_t gid_count = 1;
-  std::uint32_t port_mtu_bytes = 4096;
-  bool port_is_up = true;  // at first; Nic::set_port_up changes it
+  std::uint8_t port_count = 1;
+  std::array<PortConfig, kPortsMax> ports{};
+  std::uint32_t port_mtu_bytes = 4096;  // of every port
   /// 0: from the flow label or the QPNs (IBTA annex A17.3.2). A UDP socket link sends from one port and says so here.
   std::uint16_t udp_source_port = 0;
   /// What one QP may have unacknowledged, in octets (at least two packets): bounds what go-back-N sends again, and what
@@ -90,6 +99,16 @@ struct NicConfig {
   /// Seeds the first QPN and the key bytes, so that stale numbers are caught; same seed, same run.
   std::uint64_t seed = 0;
   NicLimits limits;
+
+  bool has_port(std::uint32_t port) const { return port >= 1 && port <= port_count; }
+  /// Of a port that it has.
+  const PortConfig& port(std::uint32_t port) const { return ports[port - 1]; }
+  /// Its GID table; empty: there is no such port.
+  std::span<const wire::Gid> gids_of(std::uint32_t port) const {
+    if (!has_port(port)) return {};
+    const std::size_t end = port == port_count ? gid_count : ports[port].gids_begin;
+    return std::span(gids).first(end).subspan(ports[port - 1].gids_begin);
+  }
 };
 
 }  // namespace verbena::nic

@@ -239,9 +239,9 @@ void NicState::flush_receive_queue(Qp& qp) {
 wire::FramePath NicState::frame_path(const AddressVector& address_vector, std::uint16_t flow_port) const {
   wire::FramePath path;
   path.encapsulation = config.encapsulation;
-  path.from = config.mac;
+  path.from = config.port(address_vector.port).mac;
   path.to = address_vector.next_hop;
-  path.source = config.gids[address_vector.source_gid_index];
+  path.source = config.gids_of(address_vector.port)[address_vector.source_gid_index];
   path.destination = address_vector.destination;
   path.traffic_class = address_vector.traffic_class;
   if ((path.traffic_class & ~wire::kEcnMask) == 0) path.traffic_class |= static_cast<std::uint8_t>(config.dscp << 2);

@@ -50,6 +50,12 @@ struct ToldPeer {
 inline constexpr std::size_t kHeldMax = 4;      // QPs whose acknowledgements wait; those of others leave at once
 inline constexpr std::size_t kNoticesMax = 64;  // one a QP; beyond, a mark gives no CNP
 
+/// Whether the NIC has the port and the source that a path names, of the destination's family.
+inline bool has_source(const NicConfig& config, const AddressVector& path) {
+  const auto gids = config.gids_of(path.port);
+  return path.source_gid_index < gids.size() && path.destination.is_ipv4() == gids[path.source_gid_index].is_ipv4();
+}
+
 struct alignas(64) NicState {
   NicState(const NicConfig& nic_config, Memory& app_memory, Counters& nic_counters, const RecoveryRow& recovery);
 

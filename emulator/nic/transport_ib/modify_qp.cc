@@ -111,16 +111,12 @@ bool mask_fits(QpType type, QpState from, QpState to, std::uint32_t mask) {
 
 bool values_fit(const NicState& nic, const QpAttributes& wanted, std::uint32_t mask) {
   const auto named = [&](std::uint32_t bit) { return (mask & bit) != 0; };
-  const auto path_fits = [&](const AddressVector& path) {
-    return path.port == 1 && path.source_gid_index < nic.config.gid_count &&
-           path.destination.is_ipv4() == nic.config.gids[path.source_gid_index].is_ipv4();
-  };
-  if (named(kQpPort) && wanted.port != 1) return false;
+  if (named(kQpPort) && !nic.config.has_port(wanted.port)) return false;
   if (named(kQpPkeyIndex) && wanted.pkey_index >= nic.config.limits.pkeys) return false;
   if (named(kQpPathMtu) && (!std::has_single_bit(wanted.path_mtu_bytes) || wanted.path_mtu_bytes < 256 ||
                             wanted.path_mtu_bytes > nic.config.port_mtu_bytes))
     return false;
-  if (named(kQpAv) && !path_fits(wanted.address_vector)) return false;
+  if (named(kQpAv) && !has_source(nic.config, wanted.address_vector)) return false;
   if (named(kQpTimeout) && wanted.timeout > 31) return false;
   if (named(kQpRetryCount) && wanted.retry_count > 7) return false;
   if (named(kQpRnrRetry) && wanted.rnr_retry > 7) return false;

@@ -25,9 +25,7 @@ VerbsResult<void> Nic::deallocate_pd(PdHandle handle) {
 VerbsResult<AhHandle> Nic::create_ah(PdHandle pd_handle, const AddressVector& address_vector) {
   NicState& nic = *state_;
   ProtectionDomain* pd = nic.pds.find(pd_handle);
-  if (pd == nullptr || address_vector.port != 1 || address_vector.source_gid_index >= nic.config.gid_count ||
-      address_vector.destination.is_ipv4() != nic.config.gids[address_vector.source_gid_index].is_ipv4())
-    return Failure{VerbsError::invalid_argument};
+  if (pd == nullptr || !has_source(nic.config, address_vector)) return Failure{VerbsError::invalid_argument};
   if (nic.address_handles.full()) nic.sweep_address_handles();
   if (nic.address_handles.full()) return Failure{VerbsError::no_memory};
   AddressHandle& ah = nic.address_handles.create();

@@ -12,6 +12,7 @@
 #include "emulator/host/config/nic_tuning.h"
 #include "emulator/host/config/variables.h"
 #include "emulator/host/node/identity.h"
+#include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/clock.h"
 #include "emulator/host/os/sleeper.h"
 #include "wire/types.h"
@@ -36,6 +37,7 @@ struct EngineConfig {
   Sleeper* sleeper = &real_sleeper();  // of its threads
   static constexpr std::uint64_t kFaultSeed = 1;  // where none is given, so that faults are the same ones again
   std::optional<Duration> prompt_answer;          // as ping_pong_detector.h has it; tests run on slower machines
+  SlotRange slots;                                // of the node's, one of which the process takes
   DeviceNumber number;                            // which of the process's devices it is; `address` is its own
 };
 

@@ -86,12 +86,13 @@ std::vector<std::string> fabrics_present() {
   return {names.begin(), names.end()};
 }
 
-Result<NodeDirectory, std::string> NodeDirectory::join(std::string_view fabric, const wire::Gid& address) {
+Result<NodeDirectory, std::string> NodeDirectory::join(std::string_view fabric, const wire::Gid& address,
+                                                       const SlotRange& slots) {
   if (!is_fabric_name(fabric)) return Failure{"fabric name must be " + fabric_name_rule()};
   const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (listener < 0) return Failure{std::string("cannot open a unix socket: ") + std::strerror(errno)};
   NodeDirectory seat(listener, 0);
-  for (std::uint32_t slot = 0; slot < kSlots; ++slot) {
+  for (std::uint32_t slot = slots.first; slot <= slots.last; ++slot) {
     const AbstractName at = seat_address({fabric, address, static_cast<std::uint8_t>(slot)});
     if (at.bind(listener)) {
       if (listen(listener, kBacklog) != 0)

@@ -31,6 +31,13 @@ inline constexpr std::size_t kFabricNameBytesMax = 40;
 /// Where the process that serves a fabric sits, at slot 0: no node has this address.
 inline constexpr wire::Gid kFabricSeat{};
 
+/// Of which slots a process takes one, the lowest that is free.
+struct SlotRange {
+  std::uint32_t first = 0;
+  std::uint32_t last = kSlots - 1;
+  static constexpr SlotRange only(std::uint32_t slot) { return {slot, slot}; }
+};
+
 constexpr std::uint8_t slot_of(wire::Qpn qpn) {
   return static_cast<std::uint8_t>(qpn.value() >> kSlotShift);
 }
@@ -64,8 +71,9 @@ std::vector<std::string> fabrics_present();
 /// A seat that this process holds: movable, closes its socket at the end (the slot is free at once).
 class NodeDirectory {
  public:
-  /// Takes the lowest free slot. The error is one line for the user.
-  static Result<NodeDirectory, std::string> join(std::string_view fabric, const wire::Gid& address);
+  /// The error is one line for the user.
+  static Result<NodeDirectory, std::string> join(std::string_view fabric, const wire::Gid& address,
+                                                 const SlotRange& slots = {});
   ~NodeDirectory();
   NodeDirectory(NodeDirectory&& other) noexcept;
   NodeDirectory& operator=(NodeDirectory&& other) noexcept;

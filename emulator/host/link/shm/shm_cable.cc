@@ -7,7 +7,7 @@
 namespace verbena::host {
 
 Result<std::unique_ptr<ShmCable>, std::string> ShmCable::open(const EngineConfig& config) {
-  auto peers = ShmPeers::open(config.fabric, config.address, {});
+  auto peers = ShmPeers::open(config.fabric, config.address, {.slots = config.slots});
   if (!peers) return Failure{peers.error()};
   if (!(*peers)->add_loopback()) return Failure{"cannot make shared memory for the loopback" + memory_limit_text()};
   return std::unique_ptr<ShmCable>(new ShmCable(std::move(*peers), config.icrc));

@@ -12,7 +12,7 @@ namespace verbena::host {
 
 Result<std::unique_ptr<ShmPeers>, std::string> ShmPeers::open(const std::string& fabric, const wire::Gid& address,
                                                               const Options& options) {
-  auto seat = NodeDirectory::join(fabric, address);
+  auto seat = NodeDirectory::join(fabric, address, options.slots);
   if (!seat) return Failure{seat.error()};
   auto control = ShmControl::open({fabric, address, std::move(*seat)});
   if (!control) return Failure{control.error()};

@@ -39,6 +39,7 @@ class ShmPeers final : private DeferredWork::Runner, private ForkGuard {
     std::size_t rewind_room = kRingRewindBytesMin;  // RingWriter
     Duration stall_max = kStallMax;                 // a full ring that nobody empties for so long is a dead network
     PeerWatch::Options watch{};
+    SlotRange slots{};  // of the node's, one of which it takes
   };
   /// Takes a seat at `address`. The error is one line for the user.
   static Result<std::unique_ptr<ShmPeers>, std::string> open(const std::string& fabric, const wire::Gid& address,

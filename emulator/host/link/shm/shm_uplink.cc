@@ -21,9 +21,11 @@ bool is_among(std::uint64_t dscps, std::uint8_t traffic_class) {
 Result<std::unique_ptr<ShmUplink>, std::string> ShmUplink::open(const EngineConfig& config) {
   // There is no other destination that would starve behind this one: its frames wait as long as timers wait for a
   // fabric process that the machine does not run.
-  auto peers =
-      ShmPeers::open(config.fabric, config.address,
-                     {.depth_bytes = kDepthBytes, .stall_max = kRelayPatience, .watch = {.rings_the_stuck = false}});
+  auto peers = ShmPeers::open(config.fabric, config.address,
+                              {.depth_bytes = kDepthBytes,
+                               .stall_max = kRelayPatience,
+                               .watch = {.rings_the_stuck = false},
+                               .slots = config.slots});
   if (!peers) return Failure{peers.error()};
   const auto route = (*peers)->routes().route_to(kFabricPort);
   VERBENA_ASSERT(route == kPortRoute);

@@ -187,7 +187,7 @@ std::optional<wire::PathAddress> UdpLink::resolve(const wire::Gid& address) {
 }
 
 Result<OpenedLink, std::string> open_udp_link(const EngineConfig& config) {
-  auto seat = NodeDirectory::join(config.fabric, config.address);
+  auto seat = NodeDirectory::join(config.fabric, config.address, config.slots);
   if (!seat) return Failure{seat.error()};
   const std::uint8_t slot = seat->slot();
   auto link = UdpLink::open({.address = config.address, .slot = slot});

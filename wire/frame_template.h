@@ -26,6 +26,7 @@ struct FramePath {
   Gid destination;  // both IPv4-mapped, or neither
   std::uint8_t traffic_class = 0;
   std::uint8_t hop_limit = 64;
+  std::uint8_t port = 1;  // of the sender's NIC, by which they leave; not in the frame
   std::uint32_t flow_label = 0;
   std::uint16_t udp_source_port = 0xc000;
   std::optional<Vlan> vlan;  // ether_type is filled in
@@ -53,6 +54,7 @@ struct FrameHeaders {
   std::uint8_t network_at = 0;   // the network header
   std::uint8_t class_shift = 0;  // the traffic class lies so far up in its first 16 bits
   std::uint8_t trailer_bytes = 0;
+  std::uint8_t port = 1;               // of the sender's NIC
   std::uint32_t icrc_until_bth = 0;    // from the octets of ones to the last octet before the BTH
   std::uint32_t icrc_of_length_0 = 0;  // the same with zeros for each length
   std::uint32_t checksum_sum = 0;      // of the network header without length and checksum
@@ -66,12 +68,15 @@ class FrameTemplate {
   explicit FrameTemplate(const FramePath& path) : encapsulation_(path.encapsulation) {
     encapsulation_->begin(path, headers_);
     headers_.trailer_bytes = encapsulation_->trailer_bytes;
+    headers_.port = path.port;
   }
 
   /// Up to the BTH.
   std::size_t header_bytes() const { return headers_.bytes; }
   /// Behind the ICRC.
   std::size_t trailer_bytes() const { return headers_.trailer_bytes; }
+  /// By which the frames leave the sender's NIC.
+  std::uint8_t port() const { return headers_.port; }
   /// DSCP and ECN; 0 as well: there are no headers.
   std::uint8_t traffic_class() const {
     const std::byte* const network = headers_.octets.data() + headers_.network_at;

@@ -50,12 +50,12 @@ void Nic::remove_device(Time now) {
   nic.raise(AsyncEventType::device_fatal, 0, 0);
 }
 
-void Nic::set_management(ManagementSink* sink) {
-  state_->management = sink;
+void Nic::set_arrival_port(std::uint32_t port) {
+  state_->arrival_port = static_cast<std::uint8_t>(port);
 }
 
-bool Nic::port_is_up(std::uint32_t port) const {
-  return state_->config.port(port).is_up;
+void Nic::set_management(ManagementSink* sink) {
+  state_->management = sink;
 }
 
 namespace {
@@ -73,6 +73,27 @@ constexpr std::size_t kQuantumPackets = 16;  // of one QP before the next one's 
   if (qp->service->is_connected && !packet.network().is_from(qp->attributes.address_vector.destination))
     return Counter::rx_dropped_wrong_source;
   return std::nullopt;
+}
+
+/// Whether a packet that was received by one of several ports is for that port, and for a QP there. QP1 is that of the
+/// first one.
+bool is_for_arrival_port(const NicState& nic, const wire::PacketView& packet) {
+  const std::uint8_t port = nic.arrival_port;
+  const Qp* const qp = nic.qpns.find(packet.bth().dest_qp);
+  if (qp != nullptr ? qp->attributes.port != port : packet.bth().dest_qp == wire::kGsiQpn && port != 1) return false;
+  return packet.destination().is_multicast() ||
+         std::ranges::any_of(nic.config.gids_of(port),
+                             [&](const wire::Gid& own) { return packet.network().is_to(own); });
+}
+
+/// False: the frame goes no further.
+[[gnu::cold, gnu::noinline]] bool examine(NicState& nic, const wire::PacketView& packet, wire::IcrcState icrc) {
+  if (nic.steering.sniffers != 0) sniff_received(nic, packet.frame(), icrc);
+  if (nic.config.port_count == 1 || is_for_arrival_port(nic, packet)) return true;
+  nic.counters.add(Counter::rx_packets);
+  nic.counters.add(Counter::rx_bytes, packet.frame().size());
+  nic.counters.add(Counter::rx_dropped_wrong_destination);
+  return false;
 }
 
 /// What no QP takes may be for a group or for QP1.
@@ -97,7 +118,7 @@ Sent send_one(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   // It ends in the MAC, which has stopped what it was to stop. A port that is not in this process shows those that it
   // sends as well.
   if (const auto pause = wire::parse_pause_frame(frame)) {
-    const bool is_own = pause->source == nic.config.port(1).mac;
+    const bool is_own = pause->source == nic.config.port(nic.arrival_port).mac;
     return nic.counters.add_by_class(is_own ? Counter::tx_prio0_pause : Counter::rx_prio0_pause, pause->classes);
   }
   const bool is_steered = !nic.steering.rules.empty() && receive_ethernet(nic, frame, {});
@@ -115,8 +136,8 @@ void Nic::receive(Time now, std::span<const std::byte> frame, wire::IcrcState ic
     receive_unparsed(nic, frame);
     return;
   }
-  if (nic.steering.sniffers != 0) sniff_received(nic, frame, icrc);
   const wire::PacketView& packet = *parsed;
+  if (nic.examinations != 0 && !examine(nic, packet, icrc)) return;
   Qp* const qp = nic.qpns.find(packet.bth().dest_qp);
   if (qp != nullptr) prefetch(*qp);
   if (icrc == wire::IcrcState::present && !packet.icrc_is_valid()) {

@@ -40,10 +40,10 @@ class Nic {
   const NicConfig& config() const;
 
   // -- Ports, from 1 --------------------------------------------------------------------------------------------------
-  /// The cable at the port lost its signal or has it again: the port's state changes and port_error or port_active is
-  /// raised. The transport goes on: what it sends meanwhile vanishes on the dead cable, and its timers say so.
+  /// The cable at the port lost its signal or has it again: the port's state (config()) changes and port_error or
+  /// port_active is raised. The transport goes on: what it sends meanwhile vanishes on the dead cable, and its timers
+  /// say so.
   void set_port_up(std::uint32_t port, bool up);
-  bool port_is_up(std::uint32_t port) const;
 
   /// The device goes for good, as when its slot loses power (IBTA 11.6.3.3, local catastrophic error): QPs fail and
   /// flush what they hold, device_fatal is raised, no frame is taken and none leaves. No QP changes its state any more:
@@ -139,6 +139,8 @@ class Nic {
   bool awaits_completions();
 
   // -- Frames and time -----------------------------------------------------------------------------------------------
+  /// By which port the frames that follow arrive, until it is said anew; 1 at first.
+  void set_arrival_port(std::uint32_t port);
   /// One Ethernet frame from the wire. Bad ones are dropped and counted by reason. Only an ICRC that is present is
   /// checked.
   void receive(Time now, std::span<const std::byte> frame, wire::IcrcState icrc = wire::IcrcState::present);

@@ -351,11 +351,11 @@ BOOST_AUTO_TEST_CASE(a_port_is_down_while_none_of_its_cables_has_a_signal) {
   set(1, false);
   BOOST_CHECK(events(0) == Events{port_error});
   BOOST_CHECK(events(1).empty());
-  BOOST_TEST(!world.nic(0).port_is_up(1));
+  BOOST_TEST(!world.nic(0).config().port(1).is_up);
   world.restart(0);  // a NIC that comes up without a signal has lost none
   BOOST_CHECK(events(0).empty());
-  BOOST_TEST(!world.nic(0).port_is_up(1));
+  BOOST_TEST(!world.nic(0).config().port(1).is_up);
   set(0, true);
   BOOST_CHECK(events(0) == Events{port_active});
-  BOOST_TEST(world.nic(0).port_is_up(1));
+  BOOST_TEST(world.nic(0).config().port(1).is_up);
 }

@@ -57,7 +57,7 @@ OpenedDevice* OpenedDevices::first() {
   OpenedDevice* found = nullptr;
   for (OpenedDevice& one : all()) {
     if (!one.require()) continue;
-    if (one.engine()->run([](nic::Nic& nic, Time) { return nic.port_is_up(1); })) return &one;
+    if (one.engine()->run([](nic::Nic& nic, Time) { return nic.config().port(1).is_up; })) return &one;
     if (found == nullptr) found = &one;
   }
   return found;

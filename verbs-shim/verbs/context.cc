@@ -252,7 +252,7 @@ int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attribute
   if (engine == nullptr) return kNoDevice;
   const nic::NicConfig& config = config_of(context);
   ibv_port_attr full{};
-  const bool is_up = engine->run([](nic::Nic& nic, Time) { return nic.port_is_up(1); });
+  const bool is_up = engine->run([](nic::Nic& nic, Time) { return nic.config().port(1).is_up; });
   full.state = is_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
   full.max_mtu = IBV_MTU_4096;
   full.active_mtu = mtu_to(config.port_mtu_bytes);

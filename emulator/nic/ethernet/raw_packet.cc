@@ -92,12 +92,13 @@ void deliver(NicState& nic, const Target& target, std::span<const std::byte> fra
 }
 
 bool is_for_us(const NicState& nic, const FlowFields& fields) {
-  return fields.destination_mac == nic.config.port(1).mac.octets || is_group_mac(fields.destination_mac);
+  return fields.destination_mac == nic.config.port(nic.arrival_port).mac.octets || is_group_mac(fields.destination_mac);
 }
 
 /// A rule that does not say which MAC it wants takes what a NIC takes that is not promiscuous.
 bool takes(const NicState& nic, const Flow& flow, const FlowFields& fields) {
   const FlowInit& init = flow.init;
+  if (init.port != nic.arrival_port) return false;
   const bool names_mac = init.mask.destination_mac != std::array<std::uint8_t, 6>{};
   if (!names_mac && !is_for_us(nic, fields)) return false;
   switch (init.type) {
@@ -144,11 +145,11 @@ bool gather_frame(NicState& nic, Qp& qp, const SendWork& work, std::span<std::by
 }
 
 /// Whether the NIC itself has rules for the frame: groups, and its own address, come back.
-bool comes_back(const NicState& nic, std::span<const std::byte> frame) {
+bool comes_back(const NicState& nic, const Qp& qp, std::span<const std::byte> frame) {
   if (nic.steering.rules.empty() && nic.steering.sniffers == 0) return false;
   std::array<std::uint8_t, 6> destination{};
   std::memcpy(destination.data(), frame.data(), destination.size());
-  return is_group_mac(destination) || destination == nic.config.port(1).mac.octets;
+  return is_group_mac(destination) || destination == nic.config.port(qp.attributes.port).mac.octets;
 }
 
 Sent send_raw(NicState& nic, Qp& qp, TransmitPort& port) {
@@ -162,7 +163,8 @@ Sent send_raw(NicState& nic, Qp& qp, TransmitPort& port) {
   if (nic.steering.looped.full()) return Sent::blocked;
   // The link floods it: which node has an Ethernet address, only that node knows.
   static constexpr wire::Gid kEverybody{};
-  const std::span<std::byte> room = port.reserve({kEverybody, wire::kMulticastQpn, qp.route_hint}, work.length);
+  const std::span<std::byte> room =
+      port.reserve({kEverybody, wire::kMulticastQpn, qp.route_hint, &qp.frame_template}, work.length);
   if (room.empty()) return Sent::blocked;
   const std::span<std::byte> frame = room.first(work.length);
   if (!gather_frame(nic, qp, work, frame)) {
@@ -172,7 +174,7 @@ Sent send_raw(NicState& nic, Qp& qp, TransmitPort& port) {
     retire(nic, qp);
     return Sent::nothing;
   }
-  if (comes_back(nic, frame)) nic.steering.looped.push(qp.qpn, frame);
+  if (comes_back(nic, qp, frame)) nic.steering.looped.push(qp.qpn, frame);
   port.commit(work.length, wire::IcrcState::present);  // the application's own
   nic.counters.add(Counter::tx_packets);
   nic.counters.add(Counter::tx_bytes, work.length);
@@ -205,7 +207,8 @@ void sniff(NicState& nic, std::span<const std::byte> frame, wire::Qpn sender) {
   const auto fields = fields_of(frame);
   if (!fields) return;
   for (Flow* flow : nic.steering.rules)
-    if (flow->init.type == FlowType::sniffer) apply(nic, *flow, frame, *fields, sender);
+    if (flow->init.type == FlowType::sniffer && flow->init.port == nic.arrival_port)
+      apply(nic, *flow, frame, *fields, sender);
 }
 
 void sniff_received(NicState& nic, std::span<const std::byte> frame, wire::IcrcState icrc) {
@@ -225,13 +228,16 @@ Sent transmit_raw(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
 
 void deliver_looped(NicState& nic) {
   LoopedFrames& looped = nic.steering.looped;
+  const std::uint8_t arrival_port = nic.arrival_port;
   for (std::size_t i = 0; i < looped.count(); ++i) {
     const LoopedFrames::Frame frame = looped.at(i);
+    if (const Qp* const sender = nic.qpns.find(frame.sender)) nic.arrival_port = sender->attributes.port;
     if (const auto packet = wire::parse_frame(frame.octets); packet)
       receive_group(nic, *packet, frame.sender);
     else
       receive_ethernet(nic, frame.octets, frame.sender);
   }
+  nic.arrival_port = arrival_port;
   looped.clear();
 }
 

@@ -63,6 +63,7 @@ enum class FlowType : std::uint8_t {
 struct FlowInit {
   FlowType type = FlowType::normal;
   std::uint16_t priority = 0;  // 0 is looked at first
+  std::uint8_t port = 1;       // that the frames arrive by
   FlowFields value;
   FlowFields mask;
   bool goes_on = false;  // the rules behind it see the frame as well

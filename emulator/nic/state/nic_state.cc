@@ -26,6 +26,7 @@ NicState::NicState(const NicConfig& nic_config, Memory& app_memory, Counters& ni
       flow_counters(nic_config.limits.max_flow_counters),
       flows(nic_config.limits.max_flows),
       qps(nic_config.limits.max_qp) {
+  if (config.port_count > 1) ++examinations;
   if (config.cnp_interval.ns != 0) notices.reserve(kNoticesMax);
   if (config.congestion.cnp_scope == CnpScope::destination) told.reserve(kNoticesMax);
 }
@@ -239,6 +240,7 @@ void NicState::flush_receive_queue(Qp& qp) {
 wire::FramePath NicState::frame_path(const AddressVector& address_vector, std::uint16_t flow_port) const {
   wire::FramePath path;
   path.encapsulation = config.encapsulation;
+  path.port = address_vector.port;
   path.from = config.port(address_vector.port).mac;
   path.to = address_vector.next_hop;
   path.source = config.gids_of(address_vector.port)[address_vector.source_gid_index];

@@ -76,6 +76,8 @@ struct alignas(64) NicState {
   const RecoveryRow& loss_recovery;
   const std::uint8_t extensions;  // of Bth::reserved7, those that mean something to this NIC
   bool is_removed = false;
+  std::uint8_t arrival_port = 1;   // of what is received
+  std::uint32_t examinations = 0;  // why frames are looked at before their QP is: sniffers, several ports
   QpnTable qpns;
   Steering steering;
   MemoryTable regions;

@@ -32,7 +32,8 @@ Sent send_datagram(NicState& nic, Qp& qp, TransmitPort& port) {
   if (qp.state == QpState::sqd) return Sent::nothing;
   SendWork& work = queue.at(queue.next);
   AddressHandle* ah = nic.address_handles.find(work.address_handle);
-  if (ah == nullptr && work.status == CompletionStatus::success)
+  // As one of another domain (verbs/post.cc): an address handle of another port is found when the work is taken up.
+  if (work.status == CompletionStatus::success && (ah == nullptr || ah->address_vector.port != qp.attributes.port))
     work.status = CompletionStatus::local_qp_operation_error;
   if (work.status != CompletionStatus::success) {
     retire(nic, qp);

@@ -25,6 +25,7 @@ void receive_group(NicState& nic, const wire::PacketView& packet, wire::Qpn send
   }
   for (Qp* member : group->members) {
     if (member->blocks_own_groups && member->qpn == sender) continue;
+    if (member->attributes.port != nic.arrival_port) continue;
     if (member->accepts_packets())
       receive_datagram(nic, *member, packet);
     else

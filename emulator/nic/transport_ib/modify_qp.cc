@@ -109,8 +109,16 @@ bool mask_fits(QpType type, QpState from, QpState to, std::uint32_t mask) {
   return false;
 }
 
-bool values_fit(const NicState& nic, const QpAttributes& wanted, std::uint32_t mask) {
+/// A path leaves by the QP's port. Of a drained QP the path may change the port, as Linux has it.
+bool port_fits(const QpAttributes& kept, const QpAttributes& wanted, QpState from, std::uint32_t mask) {
+  if ((mask & kQpAv) == 0) return (mask & kQpPort) == 0 || from != sqd || wanted.port == kept.port;
+  if ((mask & kQpPort) != 0) return wanted.address_vector.port == wanted.port;
+  return from == sqd || wanted.address_vector.port == kept.port;
+}
+
+bool values_fit(const NicState& nic, const Qp& qp, const QpAttributes& wanted, std::uint32_t mask) {
   const auto named = [&](std::uint32_t bit) { return (mask & bit) != 0; };
+  if (!port_fits(qp.attributes, wanted, qp.state, mask)) return false;
   if (named(kQpPort) && !nic.config.has_port(wanted.port)) return false;
   if (named(kQpPkeyIndex) && wanted.pkey_index >= nic.config.limits.pkeys) return false;
   if (named(kQpPathMtu) && (!std::has_single_bit(wanted.path_mtu_bytes) || wanted.path_mtu_bytes < 256 ||
@@ -138,6 +146,7 @@ void store(QpAttributes& kept, const QpAttributes& wanted, std::uint32_t mask) {
   take(kQpPort, &QpAttributes::port);
   take(kQpQkey, &QpAttributes::qkey);
   take(kQpAv, &QpAttributes::address_vector);
+  if ((mask & kQpAv) != 0) kept.port = wanted.address_vector.port;
   take(kQpPathMtu, &QpAttributes::path_mtu_bytes);
   take(kQpTimeout, &QpAttributes::timeout);
   take(kQpRetryCount, &QpAttributes::retry_count);
@@ -199,10 +208,20 @@ void take_path(NicState& nic, Qp& qp) {
   qp.route_hint = 0;
 }
 
+/// Of raw packets nothing is known but the port: their headers are the application's.
+void take_port(NicState& nic, Qp& qp) {
+  AddressVector nowhere;
+  nowhere.port = qp.attributes.port;
+  nowhere.destination = nic.config.gids_of(nowhere.port).front();
+  qp.frame_template = wire::FrameTemplate(nic.frame_path(nowhere, 0));
+  qp.route_hint = 0;
+}
+
 void start_responder(NicState& nic, Qp& qp) {
   qp.responder.expected_psn = qp.attributes.rq_psn;
   if (!qp.service->is_connected) {
     qp.mtu = nic.config.port_mtu_bytes;
+    if (qp.service->transport == kNoTransport) take_port(nic, qp);
     return;
   }
   qp.mtu = qp.attributes.path_mtu_bytes;
@@ -272,7 +291,7 @@ VerbsResult<void> modify_qp(NicState& nic, Qp& qp, const QpAttributes& attribute
   if (qp.spread != nullptr) return Failure{VerbsError::not_supported};  // has no states: its work queues do
   const QpState from = qp.state;
   const QpState to = (mask & kQpState) != 0 ? attributes.state : from;
-  if (!mask_fits(qp.service->type, from, to, mask) || !values_fit(nic, attributes, mask))
+  if (!mask_fits(qp.service->type, from, to, mask) || !values_fit(nic, qp, attributes, mask))
     return Failure{VerbsError::invalid_argument};
   if (to == reset) {
     reset_qp(nic, qp);

@@ -26,10 +26,12 @@ AddressVector way_back(const NicState& nic, const Qp& qp, const wire::PacketView
   path.destination = packet.source();
   path.next_hop = packet.network().last_hop();
   path.traffic_class = packet.network().traffic_class();
-  for (std::uint8_t i = 0; i < nic.config.gid_count; ++i)
-    if (nic.config.gids[i].is_ipv4() == path.destination.is_ipv4()) path.source_gid_index = i;
-  for (std::uint8_t i = 0; i < nic.config.gid_count; ++i)
-    if (packet.network().is_to(nic.config.gids[i])) path.source_gid_index = i;
+  path.port = qp.attributes.port;
+  const auto gids = nic.config.gids_of(path.port);
+  for (std::uint8_t i = 0; i < gids.size(); ++i)
+    if (gids[i].is_ipv4() == path.destination.is_ipv4()) path.source_gid_index = i;
+  for (std::uint8_t i = 0; i < gids.size(); ++i)
+    if (packet.network().is_to(gids[i])) path.source_gid_index = i;
   return path;
 }
 

@@ -169,7 +169,8 @@ VerbsResult<FlowHandle> Nic::create_flow(QpHandle qp_handle, const FlowInit& ini
   FlowCounters* counters = nic.flow_counters.find(init.counters);
   const bool is_default = init.type == FlowType::all_default || init.type == FlowType::group_default;
   if (qp == nullptr || qp->service->type != QpType::raw_packet || (init.counters.valid() && counters == nullptr) ||
-      init.priority > nic.config.limits.max_flow_priority || (is_default && init.goes_on))
+      init.priority > nic.config.limits.max_flow_priority || (is_default && init.goes_on) ||
+      !nic.config.has_port(init.port))
     return Failure{VerbsError::invalid_argument};
   if (nic.flows.full()) return Failure{VerbsError::no_memory};
   Flow& flow = nic.flows.create();
@@ -179,7 +180,10 @@ VerbsResult<FlowHandle> Nic::create_flow(QpHandle qp_handle, const FlowInit& ini
   flow.order = nic.steering.flows_made++;
   ++qp->attachments;
   if (counters != nullptr) ++counters->users;
-  if (init.type == FlowType::sniffer) ++nic.steering.sniffers;
+  if (init.type == FlowType::sniffer) {
+    ++nic.steering.sniffers;
+    ++nic.examinations;
+  }
   auto& rules = nic.steering.rules;
   rules.insert(std::ranges::upper_bound(rules, &flow, comes_before), &flow);
   nic.steering.looped.allocate();
@@ -191,7 +195,10 @@ VerbsResult<void> Nic::destroy_flow(FlowHandle handle) {
   Flow* flow = nic.flows.find(handle);
   if (flow == nullptr) return Failure{VerbsError::invalid_argument};
   std::erase(nic.steering.rules, flow);
-  if (flow->init.type == FlowType::sniffer) --nic.steering.sniffers;
+  if (flow->init.type == FlowType::sniffer) {
+    --nic.steering.sniffers;
+    --nic.examinations;
+  }
   if (flow->counters != nullptr) --flow->counters->users;
   --flow->qp->attachments;
   nic.flows.destroy(*flow);

@@ -32,7 +32,7 @@ bool hears(EngineNode& node, const Events& wanted) {
   return wait_until([&] { return node.events() == wanted; });
 }
 bool port_is_up(EngineNode& node) {
-  return node.engine->run([](nic::Nic& nic, Time) { return nic.port_is_up(1); });
+  return node.engine->run([](nic::Nic& nic, Time) { return nic.config().port(1).is_up; });
 }
 nic::QpState state_of(EngineNode& node) {
   return node.engine->run([&](nic::Nic& nic, Time) { return nic.query_qp(node.qp)->state; });

@@ -165,34 +165,36 @@ nic::VerbsResult<void> Engine::detach_group(nic::QpHandle qp, const wire::Gid& g
 // -- What becomes of the device ---------------------------------------------------------------------------------------
 
 void Engine::service() {
-  Link& link = live_.link();
-  link.service();
-  const auto set_port_up = [&](bool up) { change([&](Time) { live_.nic().set_port_up(1, up); }); };
-  bool was_of_port = false;
-  while (const auto notice = link.take_notice()) {
-    was_of_port = was_of_port || *notice != Notice::device_removed;
-    switch (*notice) {
-      case Notice::device_removed:
-        change([&](Time now) { pass_.remove_device(now); });
-        break;
-      case Notice::port_down:
-        set_port_up(false);
-        break;
-      case Notice::port_up:
-        set_port_up(true);
-        break;
-      case Notice::uplink_changed:
-        break;  // looked at below
+  live_.link().service();
+  for (std::uint32_t port = 1; port <= live_.nic().config().port_count; ++port) {
+    Link& link = live_.link().of_port(port);
+    const auto set_port_up = [&](bool up) { change([&](Time) { live_.nic().set_port_up(port, up); }); };
+    bool was_of_port = false;
+    while (const auto notice = link.take_notice()) {
+      was_of_port = was_of_port || *notice != Notice::device_removed;
+      switch (*notice) {
+        case Notice::device_removed:
+          change([&](Time now) { pass_.remove_device(now); });
+          break;
+        case Notice::port_down:
+          set_port_up(false);
+          break;
+        case Notice::port_up:
+          set_port_up(true);
+          break;
+        case Notice::uplink_changed:
+          break;  // looked at below
+      }
     }
+    // Who stood still for long has not heard all: what counts is how it is now.
+    if (was_of_port) set_port_up(link.has_signal());
   }
-  // Who stood still for long has not heard all: what counts is how it is now.
-  if (was_of_port) set_port_up(link.has_signal());
 }
 
-std::optional<wire::PathAddress> Engine::resolve(const wire::Gid& address) {
+std::optional<wire::PathAddress> Engine::resolve(const wire::Gid& address, std::uint32_t port) {
   const CancellationShield shield;
   reach_hint_.tell(address);
-  return live_.link().resolve(address);
+  return live_.link().of_port(port).resolve(address);
 }
 
 // -- fork() -----------------------------------------------------------------------------------------------------------

@@ -117,7 +117,8 @@ class Engine final {
   /// destroyed.
   bool is_removed() const { return removal_.is_done(); }
 
-  std::optional<wire::PathAddress> resolve(const wire::Gid& address);
+  /// From one of the device's ports, as Link::resolve().
+  std::optional<wire::PathAddress> resolve(const wire::Gid& address, std::uint32_t port = 1);
 
   /// In the child after fork(): forgets threads and descriptors of the parent without touching what is shared with it.
   /// Called by the fork handler that open() installs; calling it again does nothing.

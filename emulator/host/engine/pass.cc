@@ -15,6 +15,7 @@ class Pass::Sink final : public FrameSink {
  public:
   Sink(nic::Nic& nic, PassClock& clock, Time now, bool fresh) : now_(now), nic_(nic), clock_(clock), fresh_(fresh) {}
   void frame(std::span<const std::byte> frame, wire::IcrcState icrc) override { nic_.receive(now(), frame, icrc); }
+  void arrives_by(std::uint32_t port) override { nic_.set_arrival_port(port); }
   Time now() {
     if (!fresh_) now_ = clock_.now();
     fresh_ = true;

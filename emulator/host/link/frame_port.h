@@ -22,6 +22,8 @@ class FrameSink {
  public:
   virtual ~FrameSink() = default;
   virtual void frame(std::span<const std::byte> frame, wire::IcrcState icrc) = 0;
+  /// By which port of the NIC the frames that follow arrive. Said only to one that has several.
+  virtual void arrives_by(std::uint32_t) {}
 };
 
 class FramePort : public nic::TransmitPort {

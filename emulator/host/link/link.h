@@ -78,6 +78,8 @@ class Link : public FramePort {
   /// The next hop on the way to a GID, asked at modify_qp to RTR and create_ah. May block briefly (neighbour
   /// discovery). Nothing: unreachable (the caller reports ETIMEDOUT or EHOSTUNREACH).
   virtual std::optional<wire::PathAddress> resolve(const wire::Gid& address) = 0;
+  /// Of a NIC with several ports, the link of one, from 1: each has notices, a signal and neighbours of its own.
+  virtual Link& of_port(std::uint32_t) { return *this; }
 
   // -- Sleeping --
   /// What a thread that wants to sleep waits for (POLLIN). `frames` become readable when frames arrive after arm()

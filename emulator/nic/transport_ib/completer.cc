@@ -359,7 +359,8 @@ namespace {
 /// The ACK timer is due. Whether somebody may still be about to answer what it runs over.
 bool may_be_answered(Qp& qp, Time now, AnswerWatch* answers) {
   if (answers == nullptr) return false;
-  const Destination peer{qp.attributes.address_vector.destination, qp.attributes.dest_qpn, qp.route_hint};
+  const Destination peer{qp.attributes.address_vector.destination, qp.attributes.dest_qpn, qp.route_hint,
+                         &qp.frame_template};
   return !answers->has_answered(peer, qp.timers.deadline(Timer::ack) - ack_timeout(qp), now);
 }
 

@@ -19,6 +19,12 @@
 
 namespace verbena::host {
 
+/// One of the further ports of a device.
+struct PortPlace {
+  wire::Gid address;
+  std::string link;  // link_kind.h; of the first one's kind
+};
+
 /// Filled from the environment that `verbena exec` sets (environment.h), or by tests.
 struct EngineConfig {
   std::string fabric = kFabricDefault;
@@ -39,16 +45,30 @@ struct EngineConfig {
   std::optional<Duration> prompt_answer;          // as ping_pong_detector.h has it; tests run on slower machines
   SlotRange slots;                                // of the node's, one of which the process takes
   DeviceNumber number;                            // which of the process's devices it is; `address` is its own
+  std::vector<PortPlace> further_ports;           // from the second on; `address` and `link` are the first one's
 };
 
-/// What others see of the device.
-inline DeviceIdentity identity_of(const EngineConfig& config) {
-  const LinkKind* const kind = find_link_kind(config.link);
-  return device_at(config.address, config.number,
-                   {.name = config.device_name,
-                    .interface = interface_of(config.link),
+/// The same of one port alone, from 1.
+inline EngineConfig config_of_port(const EngineConfig& config, std::uint32_t port) {
+  EngineConfig made = config;
+  made.further_ports.clear();
+  if (port == 1) return made;
+  made.number.port = port;
+  made.address = config.further_ports[port - 2].address;
+  made.link = config.further_ports[port - 2].link;
+  return made;
+}
+
+/// What others see of the device and of one of its ports, from 1.
+inline DeviceIdentity identity_of(const EngineConfig& config, std::uint32_t port = 1) {
+  const EngineConfig own = config_of_port(config, port);
+  const LinkKind* const kind = find_link_kind(own.link);
+  return device_at(own.address, own.number,
+                   {.name = own.device_name,
+                    .interface = interface_of(own.link),
                     .has_link_local = kind != nullptr && kind->has_link_local,
-                    .bits_per_second = config.nic.speed_bits_per_second.value_or(kPortRateDefault)});
+                    .bits_per_second = own.nic.speed_bits_per_second.value_or(kPortRateDefault),
+                    .first_port = config.address});
 }
 
 }  // namespace verbena::host

@@ -12,13 +12,21 @@ namespace {
 
 constexpr unsigned kFirstIdShift = 10;  // communication IDs go on about as fast as they can be used up
 
-nic::NicConfig nic_config_of(const OpenedLink& opened, const DeviceIdentity& identity, std::uint64_t seed) {
+nic::NicConfig nic_config_of(const OpenedLink& opened, const EngineConfig& config, std::uint64_t seed) {
+  static_assert(kPortsMax == nic::kPortsMax);
   nic::NicConfig made;
   made.qpn_base = qpn_base_of(opened.slot);
   made.qpn_bits = kSlotShift;
-  made.ports[0].mac = opened.address.mac();
+  made.port_count = static_cast<std::uint8_t>(1 + config.further_ports.size());
   made.gid_count = 0;
-  for (std::size_t i = 0; i < identity.gid_count(); ++i) made.gids[made.gid_count++] = identity.gids[i];
+  for (std::uint32_t port = 1; port <= made.port_count; ++port) {
+    nic::PortConfig& own = made.ports[port - 1];
+    own.mac = (port == 1 ? opened.address : opened.further_addresses.at(port - 2)).mac();
+    own.is_up = opened.link->of_port(port).has_signal();
+    own.gids_begin = made.gid_count;
+    const DeviceIdentity identity = identity_of(config, port);
+    for (std::size_t i = 0; i < identity.gid_count(); ++i) made.gids[made.gid_count++] = identity.gids[i];
+  }
   made.port_mtu_bytes = opened.mtu_bytes;
   made.udp_source_port = opened.udp_source_port;
   if (opened.window_bytes != 0) made.window_bytes = opened.window_bytes;
@@ -40,20 +48,21 @@ cm::Config cm_config_of(const OpenedLink& opened, const DeviceIdentity& identity
 }  // namespace
 
 std::string LiveNic::open(OpenedLink opened, const EngineConfig& config) {
+  DrawnNumbers numbers(config.seed);
+  nic::NicConfig nic_config = nic_config_of(opened, config, config.seed ? *config.seed : numbers());
   link_ = std::move(opened.link);
   parts_ = opened.parts;
   kernel_frames_ = opened.fetches;
-  auto decorators = make_decorators(*link_, config, opened.slot);
-  if (!decorators) return decorators.error();
-  decorators_ = std::move(*decorators);
+  if (config.further_ports.empty()) {  // else each port has its own
+    auto decorators = make_decorators(*link_, config, opened.slot);
+    if (!decorators) return decorators.error();
+    decorators_ = std::move(*decorators);
+  }
   port_ = &decorators_.outermost(*link_);
-  is_decorated_ = port_ != link_.get();
+  is_decorated_ = opened.is_decorated || port_ != link_.get();
 
   stats_ = StatsBlock::open(config.stats_path, config.fabric, config.address, opened.slot);
-  DrawnNumbers numbers(config.seed);
   const DeviceIdentity identity = identity_of(config);
-  nic::NicConfig nic_config = nic_config_of(opened, identity, config.seed ? *config.seed : numbers());
-  nic_config.ports[0].is_up = link_->has_signal();
   config.nic.apply(nic_config);
   nic_ = std::make_unique<nic::Nic>(nic_config, memory_, stats_->counters());
   // Never from the seed: a peer may remember those of a process that had the same one.

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "emulator/host/link/core_rest.h"
 #include "emulator/host/link/fork_guard.h"
@@ -116,10 +117,12 @@ struct OpenedLink {
   bool fetches = true;    // frames come out of the kernel, by fetch(); else they lie before receive()
   std::uint8_t slot = 0;  // QPNs begin at slot << 16
   wire::Medium medium = wire::Medium::ethernet;
-  wire::PathAddress address;          // the node's own
-  std::uint32_t mtu_bytes = 4096;     // the largest path MTU that fits its frames
-  std::uint16_t udp_source_port = 0;  // the one port that frames leave from; 0: any
-  std::uint32_t window_bytes = 0;     // what a QP may have unacknowledged without overrunning the peer; 0: any
+  wire::PathAddress address;                         // the node's own
+  std::vector<wire::PathAddress> further_addresses;  // of the NIC's ports from the second on (ports_link.h)
+  bool is_decorated = false;                         // captures and faults stand inside of it
+  std::uint32_t mtu_bytes = 4096;                    // the largest path MTU that fits its frames
+  std::uint16_t udp_source_port = 0;                 // the one port that frames leave from; 0: any
+  std::uint32_t window_bytes = 0;  // what a QP may have unacknowledged without overrunning the peer; 0: any
 };
 
 }  // namespace verbena::host

@@ -76,17 +76,16 @@ ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
 int init_ah_from_wc(ibv_context* context, std::uint8_t port_num, ibv_wc* wc, ibv_grh* grh, ibv_ah_attr* ah_attr) {
   verbena::host::Engine* const engine = working_engine_of(context);
   *ah_attr = {};
-  if (engine == nullptr || port_num != 1 || (wc->wc_flags & IBV_WC_GRH) == 0) {
+  if (engine == nullptr || !engine->nic_config().has_port(port_num) || (wc->wc_flags & IBV_WC_GRH) == 0) {
     errno = engine == nullptr ? kNoDevice : EINVAL;
     return -1;
   }
   const ReceivedAddress received = received_address(*grh);
-  const auto& config = engine->nic_config();
-  const auto* const end = config.gids.data() + config.gid_count;
-  const auto* found = std::find(config.gids.data(), end, received.destination);
+  const auto gids = engine->nic_config().gids_of(port_num);
+  auto found = std::ranges::find(gids, received.destination);
   // A multicast group is nobody's address: the reply comes from the first entry.
-  if (found == end && received.destination.is_multicast()) found = config.gids.data();
-  if (found == end) {
+  if (found == gids.end() && received.destination.is_multicast()) found = gids.begin();
+  if (found == gids.end()) {
     errno = EINVAL;
     return -1;
   }
@@ -96,7 +95,7 @@ int init_ah_from_wc(ibv_context* context, std::uint8_t port_num, ibv_wc* wc, ibv
   ah_attr->dlid = wc->slid;
   ah_attr->src_path_bits = wc->dlid_path_bits;
   ah_attr->grh.dgid = gid_to(received.source);
-  ah_attr->grh.sgid_index = static_cast<std::uint8_t>(found - config.gids.data());
+  ah_attr->grh.sgid_index = static_cast<std::uint8_t>(found - gids.begin());
   ah_attr->grh.hop_limit = 0xff;
   ah_attr->grh.flow_label = received.flow_label;
   ah_attr->grh.traffic_class = received.traffic_class;

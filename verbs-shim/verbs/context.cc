@@ -234,32 +234,32 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
                            IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_XRC |
                            IBV_DEVICE_MANAGED_FLOW_STEERING;
   fill_extended_limits(context_of(context)->limits, full);
-  plain.phys_port_cnt = 1;
+  plain.phys_port_cnt = static_cast<std::uint8_t>(device_of(context->device)->ports.size());
   fill_on_demand(full);
   full.max_dm_size = kDeviceMemoryBytes;
   full.completion_timestamp_mask = UINT64_MAX;
   full.hca_core_clock = 1'000'000;  // kHz: timestamps are nanoseconds
   full.device_cap_flags_ex = plain.device_cap_flags;
-  full.phys_port_cnt_ex = 1;
+  full.phys_port_cnt_ex = plain.phys_port_cnt;
   std::memset(static_cast<void*>(attributes), 0, size);
   std::memcpy(static_cast<void*>(attributes), &full, std::min(size, sizeof full));
   return 0;
 }
 
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attributes, std::size_t size) {
-  if (port != 1) return EINVAL;
+  if (!device_of(context->device)->has_port(port)) return EINVAL;
   host::Engine* const engine = working_engine_of(context);
   if (engine == nullptr) return kNoDevice;
   const nic::NicConfig& config = config_of(context);
   ibv_port_attr full{};
-  const bool is_up = engine->run([](nic::Nic& nic, Time) { return nic.config().port(1).is_up; });
+  const bool is_up = engine->run([port](nic::Nic& nic, Time) { return nic.config().port(port).is_up; });
   full.state = is_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
   full.max_mtu = IBV_MTU_4096;
   full.active_mtu = mtu_to(config.port_mtu_bytes);
-  full.gid_tbl_len = static_cast<int>(config.gid_count);  // what exists on this link
+  full.gid_tbl_len = static_cast<int>(config.gids_of(port).size());  // what exists on this link
   full.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
   full.max_msg_sz = config.limits.max_message_bytes;
-  full.lid = lid_of(config);
+  full.lid = lid_of(config, port);
   full.pkey_tbl_len = config.limits.pkeys;
   full.max_vl_num = 1;
   const host::PortSpeed shown = host::port_speed(device_of(context->device)->identity.bits_per_second);
@@ -287,8 +287,8 @@ int query_rt_values(ibv_context* context, ibv_values_ex* values) {
 
 namespace {
 /// Of an entry of the GID table.
-unsigned network_device_index(ibv_context* context, const wire::Gid& gid) {
-  const host::DeviceIdentity& identity = device_of(context->device)->identity;
+unsigned network_device_index(ibv_context* context, std::uint32_t port, const wire::Gid& gid) {
+  const host::DeviceIdentity& identity = device_of(context->device)->ports[port - 1];
   if (identity.own_interface != nullptr) return identity.own_interface->index;
   char name[IF_NAMESIZE];
   return if_nametoindex(host::network_device_of(identity, gid, name));
@@ -297,18 +297,18 @@ unsigned network_device_index(ibv_context* context, const wire::Gid& gid) {
 
 int query_gid_ex(ibv_context* context, std::uint32_t port_num, std::uint32_t gid_index, ibv_gid_entry* entry,
                  std::uint32_t flags, std::size_t entry_size) {
-  if (flags != 0 || port_num != 1) return EINVAL;
+  if (flags != 0 || !device_of(context->device)->has_port(port_num)) return EINVAL;
   if (working_engine_of(context) == nullptr) return kNoDevice;
-  const verbena::nic::NicConfig& config = config_of(context);
-  if (gid_index >= config.gid_count) return EINVAL;
-  const verbena::wire::Gid& gid = config.gids[gid_index];
+  const auto gids = config_of(context).gids_of(port_num);
+  if (gid_index >= gids.size()) return EINVAL;
+  const verbena::wire::Gid& gid = gids[gid_index];
   if (gid == verbena::wire::Gid{}) return ENODATA;
   ibv_gid_entry full{};
   full.gid = gid_to(gid);
   full.gid_index = gid_index;
   full.port_num = port_num;
   full.gid_type = IBV_GID_TYPE_ROCE_V2;
-  full.ndev_ifindex = network_device_index(context, gid);
+  full.ndev_ifindex = network_device_index(context, port_num, gid);
   std::memset(static_cast<void*>(entry), 0, entry_size);
   std::memcpy(static_cast<void*>(entry), &full, std::min(entry_size, sizeof full));
   return 0;
@@ -319,16 +319,19 @@ ssize_t query_gid_table(ibv_context* context, ibv_gid_entry* entries, std::size_
   if (working_engine_of(context) == nullptr) return -kNoDevice;
   auto* into = reinterpret_cast<std::byte*>(entries);
   std::size_t count = 0;
-  for (std::uint32_t index = 0; index < config_of(context).gid_count; ++index) {
-    ibv_gid_entry entry{};
-    const int error = query_gid_ex(context, 1, index, &entry, flags, sizeof entry);
-    if (error == ENODATA) continue;
-    if (error != 0) return -error;
-    if (count == max_entries) return -EINVAL;  // as the kernel answers when the table does not fit
-    std::memset(into, 0, entry_size);
-    std::memcpy(into, &entry, std::min(entry_size, sizeof entry));
-    into += entry_size;
-    ++count;
+  const nic::NicConfig& config = config_of(context);
+  for (std::uint32_t port = 1; port <= config.port_count; ++port) {
+    for (std::uint32_t index = 0; index < config.gids_of(port).size(); ++index) {
+      ibv_gid_entry entry{};
+      const int error = query_gid_ex(context, port, index, &entry, flags, sizeof entry);
+      if (error == ENODATA) continue;
+      if (error != 0) return -error;
+      if (count == max_entries) return -EINVAL;  // as the kernel answers when the table does not fit
+      std::memset(into, 0, entry_size);
+      std::memcpy(into, &entry, std::min(entry_size, sizeof entry));
+      into += entry_size;
+      ++count;
+    }
   }
   return static_cast<ssize_t>(count);
 }
@@ -358,7 +361,8 @@ int query_gid_type(ibv_context* context, std::uint8_t port_num, unsigned int ind
 
 int query_pkey(ibv_context* context, std::uint8_t port_num, int index, __be16* pkey) {
   const bool has_device = working_engine_of(context) != nullptr;
-  if (!has_device || port_num != 1 || index < 0 || index >= config_of(context).limits.pkeys) {
+  if (!has_device || !device_of(context->device)->has_port(port_num) || index < 0 ||
+      index >= config_of(context).limits.pkeys) {
     errno = has_device ? EINVAL : kNoDevice;
     return -1;
   }

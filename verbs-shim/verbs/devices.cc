@@ -25,7 +25,9 @@ Device* make_device(const host::EngineConfig& config) {
   auto* const made = new (std::nothrow) Device();
   if (made == nullptr) return nullptr;
   made->config = config;
-  made->identity = host::identity_of(config);
+  for (std::uint32_t port = 1; port <= 1 + config.further_ports.size(); ++port)
+    made->ports.push_back(host::identity_of(config, port));
+  made->identity = made->ports.front();
   const std::string_view name = made->identity.name.view();
   const std::string_view file_name = made->identity.file_name.view();
   made->provider_operations = kNoProvider;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "emulator/host/engine/engine.h"
 
@@ -26,7 +27,10 @@ struct VisibleDevice {
 
 struct Device : VisibleDevice {
   host::EngineConfig config;
-  host::DeviceIdentity identity;  // of its first port
+  host::DeviceIdentity identity;            // of its first port
+  std::vector<host::DeviceIdentity> ports;  // of each, the first one included
+
+  bool has_port(std::uint32_t port) const { return port >= 1 && port <= ports.size(); }
 
   /// What there is while a context has the device open. Guarded by Process.
   struct Opened {

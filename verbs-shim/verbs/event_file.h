@@ -28,6 +28,7 @@ struct QueuedEvent {
   EventSource* source = nullptr;  // null: of no object
   void* object = nullptr;
   int type = 0;
+  int port = 1;  // of no object: which port has changed
   bool cancelled = false;
 };
 

@@ -62,7 +62,7 @@ int get_async_event(ibv_context* context, ibv_async_event* event) {
       event->element.qp = &static_cast<Qp*>(taken->object)->qp_base;
       break;
     default:
-      event->element.port_num = 1;
+      event->element.port_num = taken->port;
       break;
   }
   return 0;

@@ -141,7 +141,7 @@ int add_specification(const ibv_flow_spec& from, Rule& rule) {
 }
 
 int rule_of(const ibv_flow_attr& attributes, Rule& rule) {
-  if (attributes.comp_mask != 0 || attributes.port != 1 || attributes.type > IBV_FLOW_ATTR_SNIFFER ||
+  if (attributes.comp_mask != 0 || attributes.type > IBV_FLOW_ATTR_SNIFFER ||
       attributes.num_of_specs > kSpecificationsMax)
     return EINVAL;
   if ((attributes.flags & ~std::uint32_t{IBV_FLOW_ATTR_FLAGS_DONT_TRAP | IBV_FLOW_ATTR_FLAGS_EGRESS}) != 0)
@@ -150,6 +150,7 @@ int rule_of(const ibv_flow_attr& attributes, Rule& rule) {
   if (attributes.type != IBV_FLOW_ATTR_NORMAL && attributes.num_of_specs != 0) return EINVAL;
   rule.init.type = static_cast<nic::FlowType>(attributes.type);
   rule.init.priority = attributes.priority;
+  rule.init.port = attributes.port;
   rule.init.goes_on = (attributes.flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP) != 0;
   const auto* at = reinterpret_cast<const std::byte*>(&attributes + 1);
   for (std::uint8_t i = 0; i < attributes.num_of_specs; ++i) {

@@ -93,7 +93,7 @@ int export_buf_dmabuf_fd(ibv_buf*) {
 
 int query_port_speed(ibv_context* context, std::uint32_t port, std::uint64_t* speed) {
   constexpr std::uint64_t kUnitBitsPerSecond = 100'000'000;
-  if (port != 1) return EINVAL;
+  if (!device_of(context->device)->has_port(port)) return EINVAL;
   if (working_engine_of(context) == nullptr) return kNoDevice;
   *speed = device_of(context->device)->identity.bits_per_second / kUnitBitsPerSecond;
   return 0;

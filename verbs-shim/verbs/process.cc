@@ -269,6 +269,7 @@ void Process::async_event(const Device& device, const nic::AsyncEvent& event) {
   const std::scoped_lock lock(objects_mutex_);
   QueuedEvent queued{.type = static_cast<int>(event.type)};
   if (speaks_of_device(event.type)) {
+    if (event.type != nic::AsyncEventType::device_fatal) queued.port = static_cast<int>(event.object);
     for (auto& [address, entry] : by_address_)
       if (entry.kind == Kind::context && is_of(*entry.context, device) &&
           entry.context->engine.load(std::memory_order_relaxed) != nullptr)

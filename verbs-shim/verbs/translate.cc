@@ -35,8 +35,9 @@ ibv_mtu mtu_to(std::uint32_t bytes) {
   return static_cast<ibv_mtu>(mtu);
 }
 
-std::uint16_t lid_of(const nic::NicConfig& config) {
-  return config.gids[0].is_ipv4() ? static_cast<std::uint16_t>(config.gids[0].ipv4()) : 0;
+std::uint16_t lid_of(const nic::NicConfig& config, std::uint32_t port) {
+  const wire::Gid& gid = config.gids_of(port).front();
+  return gid.is_ipv4() ? static_cast<std::uint16_t>(gid.ipv4()) : 0;
 }
 
 namespace {
@@ -53,9 +54,10 @@ wire::MacAddress multicast_mac(const wire::Gid& group) {
 
 int address_vector_of(const ibv_ah_attr& attributes, host::Engine& engine, nic::AddressVector& into) {
   const nic::NicConfig& config = engine.nic_config();
-  if (attributes.port_num != 1) return EINVAL;
+  const std::uint8_t port = attributes.port_num;
+  if (!config.has_port(port)) return EINVAL;
   if (attributes.is_global != 0) {
-    if (attributes.grh.sgid_index >= config.gid_count) return EINVAL;
+    if (attributes.grh.sgid_index >= config.gids_of(port).size()) return EINVAL;
     into.destination = gid_of(attributes.grh.dgid);
     into.source_gid_index = attributes.grh.sgid_index;
     into.traffic_class = attributes.grh.traffic_class;
@@ -63,18 +65,18 @@ int address_vector_of(const ibv_ah_attr& attributes, host::Engine& engine, nic::
     into.flow_label = attributes.grh.flow_label & 0xfffff;
   } else {
     // A LID without a GRH names a node of the same network (docs/decisions.md).
-    if (attributes.dlid == 0 || lid_of(config) == 0) return EINVAL;
-    into.destination = wire::Gid::from_ipv4((config.gids[0].ipv4() & 0xffff0000) | attributes.dlid);
+    if (attributes.dlid == 0 || lid_of(config, port) == 0) return EINVAL;
+    into.destination = wire::Gid::from_ipv4((config.gids_of(port).front().ipv4() & 0xffff0000) | attributes.dlid);
   }
   into.service_level = attributes.sl;
-  into.port = attributes.port_num;
+  into.port = port;
   into.static_rate = attributes.static_rate;
   if (into.destination == wire::Gid{}) return EINVAL;
   if (into.destination.is_multicast()) {
     into.next_hop = multicast_mac(into.destination);
     return 0;
   }
-  const auto next_hop = engine.resolve(into.destination);
+  const auto next_hop = engine.resolve(into.destination, port);
   if (!next_hop) return ETIMEDOUT;
   into.next_hop = *next_hop;
   return 0;

@@ -28,7 +28,7 @@ ibv_gid gid_to(const wire::Gid& gid);
 std::uint64_t guid_to(const std::array<std::uint8_t, 8>& octets);
 
 /// The LID a node reports for programs that know no GIDs: the lower half of its IPv4 address, or 0.
-std::uint16_t lid_of(const nic::NicConfig& config);
+std::uint16_t lid_of(const nic::NicConfig& config, std::uint32_t port);
 
 /// 256 .. 4096, or nothing for a value that is no ibv_mtu.
 std::optional<std::uint32_t> mtu_bytes_of(ibv_mtu mtu);

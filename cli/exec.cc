@@ -39,6 +39,7 @@ struct ExecOptions {
   std::string node;          // empty: 1, or by rank if there are several
   std::string nodes;         // empty: not said
   std::string devices;       // empty: not said
+  std::string ports;         // empty: not said
   std::string link;          // empty: whatever the fabric has
   std::string awaited_node;  // empty: none
   std::string pcap;
@@ -71,9 +72,14 @@ void declare(CommandLine& line, ExecOptions& options) {
       "how many NICs the node has, at most 16: verbena0 has 127.47.91.K, verbena1 127.47.92.K, and so on; "
       "elsewhere give --node an address of each, by commas [as many as --node and --link name or the fabric has "
       "rails, else 1]");
-  line.option("--link", options.link, "KIND",
-              "what carries the packets: shm (direct cables), fabric (`verbena fabric`), udp (port 4791), "
-              "raw:INTERFACE (CAP_NET_RAW; by commas, one of each device) [fabric where one is running, else shm]");
+  line.option("--ports", options.ports, "N",
+              "how many ports each NIC has, 1 or 2: the second one has 127.48.91.K (of verbena1 127.48.92.K, and so "
+              "on); elsewhere give --node an address of each port, by commas: those of the first NIC, then those of "
+              "the next [1]");
+  line.option(
+      "--link", options.link, "KIND",
+      "what carries the packets: shm (direct cables), fabric (`verbena fabric`), udp (port 4791), "
+      "raw:INTERFACE (CAP_NET_RAW; by commas, one of each device or port) [fabric where one is running, else shm]");
   line.option("--wait-for-listener", options.awaited_node, "K",
               "start the program once one on that node (or address) listens, by TCP or rdma_cm: a client waits for its "
               "server, for a minute at most");
@@ -144,17 +150,18 @@ std::optional<std::string> find_machine(std::string& node) {
 }
 
 /// What is said of the node's devices.
-host::OwnDevices devices_of(const std::string& node, const std::string& devices, const std::string& link) {
+host::OwnDevices devices_of(const std::string& node, const std::string& devices, const std::string& link,
+                            const std::string& ports) {
   const auto first = host::parse_node(host::list_item(node, 0));
-  return host::devices_by(first.value_or(host::node_address(host::kNodeDefault)), devices, node, link);
+  return host::devices_by(first.value_or(host::node_address(host::kNodeDefault)), devices, node, link, ports);
 }
 
 std::optional<std::string> wrong_devices(const ExecOptions& options) {
-  const host::OwnDevices devices = devices_of(options.node, options.devices, options.link);
+  const host::OwnDevices devices = devices_of(options.node, options.devices, options.link, options.ports);
   if (devices.kind == host::OwnDevices::Kind::known) return std::nullopt;
   const std::string node = "--node " + (options.node.empty() ? std::to_string(host::kNodeDefault) : options.node);
-  return host::devices_error(
-      devices, {options.devices.empty() ? node : "--devices " + options.devices, node, "--link " + options.link});
+  return host::devices_error(devices, {options.devices.empty() ? node : "--devices " + options.devices, node,
+                                       "--link " + options.link, "--ports " + options.ports});
 }
 
 std::optional<std::string> wrong_link(const std::string& link) {
@@ -258,7 +265,12 @@ std::optional<std::string> find_fabric(const ExecOptions& options, host::LaunchE
     if (!node || *node > nodes)
       return fmt::format("--node {}: fabric '{}' has the nodes 1 to {}", plan.node, options.fabric, nodes);
   }
-  if (const auto devices = devices_of(plan.node, options.devices, options.link).count; devices > hello->rails)
+  host::OwnDevices own = devices_of(plan.node, options.devices, options.link, options.ports);
+  if (own.ports != 1) {
+    own.kind = host::OwnDevices::Kind::ports_of_fabric;
+    return host::devices_error(own, {.ports = "--ports " + options.ports});
+  }
+  if (const std::uint32_t devices = own.count; devices > hello->rails)
     return fmt::format("--devices {}: a node of fabric '{}' has {}", devices, options.fabric,
                        hello->rails == 1 ? "one port" : fmt::format("{} rails: not more than these", hello->rails));
   if (options.devices.empty() && hello->rails > 1) plan.devices = std::to_string(hello->rails);
@@ -276,6 +288,7 @@ host::LaunchEnvironment plan_of(const ExecOptions& options, const std::string& c
     plan.node = auto_node(parse_number(options.nodes, 1, host::kNodesMax).value_or(host::kNodesMax));
   plan.link = options.link;
   plan.devices = options.devices;
+  plan.ports = options.ports;
   plan.capture_path = capture_path;
   if (options.pcap_snap != "0") plan.capture_snap_bytes = options.pcap_snap;
   plan.faults = options.faults;
@@ -337,7 +350,7 @@ int run_exec(const Arguments& arguments) {
   if (!report.open(options.fabric)) return line.fail(kExitInternal, fmt::format("--stats: {}", std::strerror(errno)));
   const int status = run_and_wait(split.program, error);
   if (!error.empty()) return line.fail(status, error);
-  const bool has_several = !is_by_rank(options) && devices_of(plan.node, plan.devices, plan.link).count > 1;
+  const bool has_several = !is_by_rank(options) && devices_of(plan.node, plan.devices, plan.link, plan.ports).count > 1;
   if (options.stats) fmt::print(stderr, "{}", report.text(words_of_nodes(plan.node), has_several));
   if (!options.stats_json.empty())
     if (const auto written = scenarios::write_file(options.stats_json, report.json()); !written)

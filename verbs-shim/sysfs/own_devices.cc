@@ -36,18 +36,20 @@ host::OwnDevices own_devices() {
 }  // namespace
 
 std::size_t own_port_count() {
-  return has_device() ? own_devices().count : 0;
+  return has_device() ? own_devices().port_count() : 0;
 }
 
 host::DeviceIdentity own_port(std::size_t index) {
   const host::OwnDevices devices = own_devices();
-  const auto device = index < devices.count ? static_cast<std::uint32_t>(index) : 0;
+  const auto place = index < devices.port_count() ? static_cast<std::uint32_t>(index) : 0;
+  const host::DeviceNumber number = devices.number(place);
   const char* const name = host::variable(host::kDeviceNameVariable, host::kDeviceNameDefault);
-  return host::device_at(devices.addresses[device], {device, 1},
+  return host::device_at(devices.addresses[place], number,
                          {.name = std::strchr(name, '/') == nullptr ? name : host::kDeviceNameDefault,
-                          .interface = host::link_of_device(host::variable(host::kLinkVariable, ""), device).interface,
+                          .interface = host::link_of_port(host::variable(host::kLinkVariable, ""), place).interface,
                           .has_link_local = link_kind().has_link_local,
-                          .bits_per_second = port_rate()});
+                          .bits_per_second = port_rate(),
+                          .first_port = devices.addresses[devices.place({number.device, 1})]});
 }
 
 }  // namespace verbena::path

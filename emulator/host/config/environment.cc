@@ -71,7 +71,7 @@ Result<wire::Gid, std::string> node_from_environment() {
   return wire::Gid{};
 }
 
-std::string text_of(const DeviceLink& link) {
+std::string text_of(const PortLink& link) {
   return std::string(link.kind) + (link.interface.empty() ? "" : ":" + std::string(link.interface));
 }
 
@@ -111,19 +111,29 @@ bool is_link_name(std::string_view text) {
 }
 
 std::string devices_error(const OwnDevices& wrong, const DevicesGiven& given) {
-  const std::string device = ": device " + std::to_string(wrong.of);
-  const std::string surplus = " than devices: " + std::to_string(wrong.count);
+  const DeviceNumber number = wrong.number(wrong.of);
+  const bool has_ports = wrong.ports != 1;
+  const std::string device = (has_ports ? ": port " + std::to_string(number.port) + " of device " : ": device ") +
+                             std::to_string(number.device);
+  const std::string surplus = (has_ports ? " than ports: " : " than devices: ") + std::to_string(wrong.port_count());
+  const std::string each = has_ports ? "each port" : "each device";
   switch (wrong.kind) {
     case OwnDevices::Kind::wrong_count:
       return given.devices + ": want a number of devices from 1 to " + std::to_string(kDevicesMax);
+    case OwnDevices::Kind::wrong_ports:
+      return given.ports + ": want a number of ports of each device, 1 or " + std::to_string(kPortsMax);
+    case OwnDevices::Kind::ports_of_fabric:
+      return given.ports +
+             ": a device has one port in a fabric: give its nodes rails and a device for each, or use "
+             "shm or udp";
     case OwnDevices::Kind::wrong_address:
-      if (wrong.of == wrong.count) return given.node + ": more addresses" + surplus;
-      return given.node + device + " has no address: give one of each device, by commas";
+      if (wrong.of == wrong.port_count()) return given.node + ": more addresses" + surplus;
+      return given.node + device + " has no address: give one of " + each + ", by commas";
     case OwnDevices::Kind::same_address:
-      return given.node + device + " has the address of another device";
+      return given.node + device + " has the address of another " + (has_ports ? "one" : "device");
     case OwnDevices::Kind::wrong_interface:
-      if (wrong.of == wrong.count) return given.link + ": more interfaces" + surplus;
-      return given.link + device + " has no interface of its own: give one of each device, by commas";
+      if (wrong.of == wrong.port_count()) return given.link + ": more interfaces" + surplus;
+      return given.link + device + " has no interface of its own: give one of " + each + ", by commas";
     case OwnDevices::Kind::known:
     case OwnDevices::Kind::no_node:
       break;
@@ -213,12 +223,16 @@ Result<std::vector<EngineConfig>, std::string> devices_from_environment() {
   if (!first) return Failure{first.error()};
   const OwnDevices own = own_devices();
   if (own.kind != OwnDevices::Kind::known)
-    return Failure{devices_error(own, {given(kDevicesVariable), given(kNodeVariable), given(kLinkVariable)})};
+    return Failure{devices_error(
+        own, {given(kDevicesVariable), given(kNodeVariable), given(kLinkVariable), given(kPortsVariable)})};
   std::vector<EngineConfig> configs(own.count, *first);
   for (std::uint32_t i = 0; i < own.count; ++i) {
     configs[i].number = {i, 1};
-    configs[i].address = own.addresses[i];
-    configs[i].link = text_of(link_of_device(first->link, i));
+    const std::uint32_t place = own.place(configs[i].number);
+    configs[i].address = own.addresses[place];
+    configs[i].link = text_of(link_of_port(first->link, place));
+    for (std::uint32_t further = place + 1; further < place + own.ports; ++further)
+      configs[i].further_ports.push_back({own.addresses[further], text_of(link_of_port(first->link, further))});
     if (first->seed) configs[i].seed = *first->seed + i;  // each device draws numbers and faults of its own
   }
   return configs;

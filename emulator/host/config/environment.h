@@ -34,11 +34,12 @@ bool is_link_name(std::string_view text);
 /// frames, "always" never. Nothing: the text is neither.
 std::optional<wire::IcrcState> parse_icrc(std::string_view text);
 std::string icrc_rule(std::string_view given);
-/// By what the user has given devices, as a message begins: "--devices 17", "--node 1,1", "--link raw:eth0".
+/// By what the user has given devices, as a message begins: "--devices 17", "--node 1,1", "--link raw:eth0", "--ports 3".
 struct DevicesGiven {
   std::string devices;
   std::string node;
   std::string link;
+  std::string ports;
 };
 /// What is wrong with them, and what would be right, in one line.
 std::string devices_error(const OwnDevices& wrong, const DevicesGiven& given);

@@ -37,18 +37,27 @@ constexpr const char* kUcxDevicesVariable = "UCX_NET_DEVICES";
 constexpr const char* kUcxTransportsVariable = "UCX_TLS";
 constexpr const char* kUcxTransports = "^shm";
 
-/// The first ports of all devices, as UCX wants them.
-std::string ports_of(const std::string& device_name, std::uint32_t devices) {
+/// What the environment says of them.
+struct Devices {
+  std::string name;
+  std::string node;
+  std::string devices;
+  std::string link;
   std::string ports;
-  for (std::uint32_t i = 0; i < devices; ++i) {
-    const DeviceSettings settings{.name = device_name.empty() ? kDeviceNameDefault : std::string_view(device_name)};
-    ports += (i == 0 ? "" : ",") + std::string(device_of(node_address(1), {i, 1}, settings).name.view()) + ":1";
-  }
-  return ports;
-}
+};
 
-std::uint32_t devices_of(const std::string& node, const std::string& devices, const std::string& link) {
-  return devices_by(parse_node(list_item(node, 0)).value_or(node_address(kNodeDefault)), devices, node, link).count;
+/// All ports of all devices, as UCX wants them.
+std::string ports_of(const Devices& of) {
+  const auto first = parse_node(list_item(of.node, 0)).value_or(node_address(kNodeDefault));
+  const OwnDevices own = devices_by(first, of.devices, of.node, of.link, of.ports);
+  const DeviceSettings settings{.name = of.name.empty() ? kDeviceNameDefault : std::string_view(of.name)};
+  std::string text;
+  for (std::uint32_t i = 0; i < own.port_count(); ++i) {
+    const DeviceNumber number = own.number(i);
+    text += (i == 0 ? "" : ",") + std::string(device_of(node_address(1), number, settings).name.view()) + ":" +
+            std::to_string(number.port);
+  }
+  return text;
 }
 
 /// What an outer `verbena exec` has set is not the user's.
@@ -59,11 +68,14 @@ bool is_users(const char* name, const std::string& ours) {
 
 /// Before the devices are set anew.
 void tell_ucx(const LaunchEnvironment& plan) {
-  const std::string outer =
-      ports_of(variable(kDeviceNameVariable, ""),
-               devices_of(variable(kNodeVariable, ""), variable(kDevicesVariable, ""), variable(kLinkVariable, "")));
+  const std::string outer = ports_of({.name = variable(kDeviceNameVariable, ""),
+                                      .node = variable(kNodeVariable, ""),
+                                      .devices = variable(kDevicesVariable, ""),
+                                      .link = variable(kLinkVariable, ""),
+                                      .ports = variable(kPortsVariable, "")});
   if (is_users(kUcxDevicesVariable, outer) || is_users(kUcxTransportsVariable, kUcxTransports)) return;
-  const std::string ports = ports_of(plan.device_name, devices_of(plan.node, plan.devices, plan.link));
+  const std::string ports = ports_of(
+      {.name = plan.device_name, .node = plan.node, .devices = plan.devices, .link = plan.link, .ports = plan.ports});
   setenv(kUcxDevicesVariable, ports.c_str(), 1);
   setenv(kUcxTransportsVariable, kUcxTransports, 1);
 }
@@ -75,6 +87,7 @@ void set_environment(const LaunchEnvironment& plan, const std::string& library_d
   set_or_unset(kFabricVariable, plan.fabric);
   set_or_unset(kNodeVariable, plan.node);
   set_or_unset(kDevicesVariable, plan.devices);
+  set_or_unset(kPortsVariable, plan.ports);
   set_or_unset(kLinkVariable, plan.link);
   set_or_unset(kPcapVariable, plan.capture_path);
   set_or_unset(kPcapSnapVariable, plan.capture_snap_bytes);

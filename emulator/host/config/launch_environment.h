@@ -15,6 +15,7 @@ struct LaunchEnvironment {
   std::string fabric;
   std::string node;     // own_node.h
   std::string devices;  // how many; empty: as many as `node` and `link` name, else 1 (own_devices.h)
+  std::string ports;    // of each device; empty: 1
   std::string link;
   std::string capture_path;  // absolute
   std::string capture_snap_bytes;

@@ -12,11 +12,13 @@ namespace verbena::host {
 
 /// --fabric: the name of the fabric
 inline constexpr const char* kFabricVariable = "VERBENA_FABRIC";
-/// --node, --nodes: a number K, an address, or auto:N (own_node.h); by commas, the address of each device
+/// --node, --nodes: a number K, an address, or auto:N (own_node.h); by commas, the address of each device or port
 inline constexpr const char* kNodeVariable = "VERBENA_NODE";
 /// --devices: how many the node has (own_devices.h)
 inline constexpr const char* kDevicesVariable = "VERBENA_DEVICES";
-/// --link: shm, fabric, udp or raw:INTERFACE; by commas, the interface of each device
+/// --ports: how many each device has (own_devices.h)
+inline constexpr const char* kPortsVariable = "VERBENA_PORTS";
+/// --link: shm, fabric, udp or raw:INTERFACE; by commas, the interface of each device or port
 inline constexpr const char* kLinkVariable = "VERBENA_LINK";
 /// --pcap: the file of the capture
 inline constexpr const char* kPcapVariable = "VERBENA_PCAP";

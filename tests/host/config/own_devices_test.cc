@@ -26,7 +26,7 @@ std::string addresses(const OwnDevices& found) {
   if (found.kind != Kind::known)
     return "wrong " + std::to_string(static_cast<unsigned>(found.kind)) + " " + std::to_string(found.of);
   std::string text;
-  for (std::uint32_t i = 0; i < found.count; ++i) text += (i == 0 ? "" : " ") + address_text(found.addresses[i]);
+  for (std::uint32_t i = 0; i < found.port_count(); ++i) text += (i == 0 ? "" : " ") + address_text(found.addresses[i]);
   return text;
 }
 
@@ -63,11 +63,31 @@ BOOST_AUTO_TEST_CASE(devices_elsewhere_are_given_addresses) {
   BOOST_TEST(addresses(devices("2", "3,3")) == wrong(Kind::same_address, 1));
 }
 
+BOOST_AUTO_TEST_CASE(ports_of_a_device_have_addresses_in_turn) {
+  const auto ports = [](std::string_view count, std::string_view of_each, std::string_view nodes = "",
+                        std::string_view links = "") {
+    return devices_by(parse_node(list_item(nodes, 0)).value_or(node_address(1)), count, nodes, links, of_each);
+  };
+  BOOST_TEST(addresses(ports("", "2", "7")) == "127.47.91.7 127.48.91.7");
+  BOOST_TEST(addresses(ports("2", "2", "7")) == "127.47.91.7 127.48.91.7 127.47.92.7 127.48.92.7");
+  BOOST_TEST(addresses(ports("", "2", "10.0.0.1,10.0.1.1")) == "10.0.0.1 10.0.1.1");
+  BOOST_TEST(ports("", "2", "10.0.0.1,10.0.1.1").count == 1u);
+  BOOST_TEST(ports("", "2", "1,2,3,4").count == 2u);
+  BOOST_TEST(addresses(ports("", "2", "10.0.0.1")) == wrong(Kind::wrong_address, 1));
+  BOOST_TEST(addresses(ports("1", "2", "1,2,3")) == wrong(Kind::wrong_address, 2));
+  BOOST_TEST(addresses(ports("", "2", "10.0.0.1,10.0.1.1", "raw:eth0")) == wrong(Kind::wrong_interface, 1));
+  BOOST_TEST(addresses(ports("", "2", "10.0.0.1,10.0.1.1", "raw:eth0,eth1")) == "10.0.0.1 10.0.1.1");
+  for (const char* of_each : {"0", "3", "two", "-1"}) BOOST_TEST(ports("", of_each).kind == Kind::wrong_ports, of_each);
+  BOOST_TEST(ports("", "2", "", "fabric").kind == Kind::ports_of_fabric);
+  BOOST_TEST(ports("", "1", "", "fabric").kind == Kind::known);
+  const OwnDevices four = ports("2", "2");
+  BOOST_TEST((four.number(3) == DeviceNumber{1, 2} && four.place({1, 2}) == 3u));
+}
+
 BOOST_AUTO_TEST_CASE(devices_have_interfaces_of_their_own) {
   BOOST_TEST(addresses(devices("", "10.0.0.1,10.0.1.1", "raw:eth0,eth1")) == "10.0.0.1 10.0.1.1");
-  BOOST_TEST(
-      (link_of_device("raw:eth0,eth1", 1).kind == "raw" && link_of_device("raw:eth0,eth1", 1).interface == "eth1"));
-  BOOST_TEST((link_of_device("udp", 1).kind == "udp" && link_of_device("udp", 1).interface.empty()));
+  BOOST_TEST((link_of_port("raw:eth0,eth1", 1).kind == "raw" && link_of_port("raw:eth0,eth1", 1).interface == "eth1"));
+  BOOST_TEST((link_of_port("udp", 1).kind == "udp" && link_of_port("udp", 1).interface.empty()));
   BOOST_TEST(addresses(devices("", "10.0.0.1,10.0.1.1", "raw:eth0")) == wrong(Kind::wrong_interface, 1));
   BOOST_TEST(addresses(devices("", "10.0.0.1,10.0.1.1", "raw:eth0,eth0")) == wrong(Kind::wrong_interface, 1));
   BOOST_TEST(addresses(devices("1", "10.0.0.1", "raw:eth0,eth1")) == wrong(Kind::wrong_interface, 1));

@@ -60,9 +60,40 @@ def tests(context):
                 if used != [client]:
                     raise Failure(f"{used} instead of {client} has sent\n{done.describe()}")
 
+    def both_ports_are_described():
+        with context.fabric(1) as fabric:
+            node = fabric.nodes[0]
+            both = ("--ports", "2")
+            second = node.address.replace("127.47.", "127.48.")
+            require(fabric.run(node, ["ibv_devinfo", "-v"], extra=both), "phys_port_cnt:\t\t\t2", "port:\t1", "port:\t2",
+                    f"::ffff:{node.address}", f"::ffff:{second}")
+            program = fabric.run(node, ["ibv_devinfo", "-v", "-i", "2"], extra=both)
+            require(program, "port:\t2", f"::ffff:{second}")
+            if "port:\t1" in program.out:
+                raise Failure(f"ibv_devinfo -i 2 shows port 1\n{program.describe()}")
+
+    def each_port_carries(*argv):
+        """Programs connect by TCP, to the node, and name the port by -i. What they print are the GIDs that they use."""
+        def run():
+            with context.fabric() as fabric:
+                for port in (1, 2):
+                    by_port = [*argv, "-p", "{port}", "-i", str(port)]
+                    done = harness.pair(fabric, by_port, by_port + ["{server}"], extra=("--ports", "2"))
+                    used = set(re.findall(r"127[.:](\d+)[.:]91[.:]", done.client.out))
+                    if used != {str(46 + port)}:
+                        raise Failure(f"port {port} has the network {used}\n{done.describe()}")
+        return run
+
     return [("ibv_devices lists verbena0 with the node's GUID", lists_one_device),
             ("ibv_devinfo -v describes an active Ethernet port with the node's GID", describes_it),
             ("--device-name renames the device", takes_another_name),
             ("two nodes have different GUIDs", two_nodes_differ),
             ("--node takes an address", takes_an_address_as_node),
-            ("ib_write_bw runs on each of four devices, at the address of each", each_of_four_devices_carries_its_own)]
+            ("ib_write_bw runs on each of four devices, at the address of each", each_of_four_devices_carries_its_own),
+            ("ibv_devinfo describes both ports of a device, or the one that it is asked for", both_ports_are_described),
+            ("ib_send_bw -i: each of two ports carries its own", each_port_carries("ib_send_bw", "-F", "-n", "100")),
+            ("ib_write_lat -i: each of two ports carries its own", each_port_carries("ib_write_lat", "-F", "-n", "100")),
+            ("ibv_rc_pingpong -i: each of two ports carries its own",
+             each_port_carries("ibv_rc_pingpong", "-g", "0", "-n", "100", "-c")),
+            ("ibv_ud_pingpong -i: each of two ports carries its own",
+             each_port_carries("ibv_ud_pingpong", "-g", "0", "-n", "100", "-c"))]

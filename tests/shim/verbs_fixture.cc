@@ -89,9 +89,9 @@ int Endpoint::post(ibv_send_wr& request) {
 ibv_ah_attr address_of(const Endpoint& endpoint, int gid_index) {
   ibv_ah_attr attributes{};
   attributes.is_global = 1;
-  attributes.port_num = 1;
+  attributes.port_num = endpoint.options.port;
   attributes.grh.hop_limit = 64;
-  BOOST_REQUIRE_EQUAL(ibv_query_gid(endpoint.context, 1, gid_index, &attributes.grh.dgid), 0);
+  BOOST_REQUIRE_EQUAL(ibv_query_gid(endpoint.context, endpoint.options.port, gid_index, &attributes.grh.dgid), 0);
   attributes.grh.sgid_index = static_cast<std::uint8_t>(gid_index);
   return attributes;
 }
@@ -99,7 +99,7 @@ ibv_ah_attr address_of(const Endpoint& endpoint, int gid_index) {
 int to_init(Endpoint& endpoint) {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_INIT;
-  attributes.port_num = 1;
+  attributes.port_num = endpoint.options.port;
   int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
   if (endpoint.options.type == IBV_QPT_UD) {
     attributes.qkey = kQkey;

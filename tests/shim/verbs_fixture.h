@@ -44,6 +44,7 @@ struct EndpointOptions {
   ibv_qp_cap capabilities = {
       .max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 4, .max_recv_sge = 4, .max_inline_data = 64};
   std::uint64_t send_operations = 0;  // makes an extended QP
+  std::uint8_t port = 1;              // that the QP is on
 };
 
 /// A context of its own with PD, buffer, MR, CQ and QP.
@@ -78,7 +79,7 @@ int to_rtr(Endpoint& endpoint, const Endpoint& peer, int gid_index = 0);
 int to_rtr(Endpoint& endpoint, std::uint32_t peer_qpn, const ibv_ah_attr& peer);
 int to_rts(Endpoint& endpoint);
 
-/// The address vector of the node that the endpoint is on: an entry of its GID table.
+/// The address vector of the port that the endpoint is on: an entry of its GID table.
 ibv_ah_attr address_of(const Endpoint& endpoint, int gid_index = 0);
 
 /// Polls until the condition holds, at most for a minute: longer than a busy machine under a sanitizer needs. Returns

@@ -34,7 +34,8 @@ bool is_link_name(std::string_view text);
 /// frames, "always" never. Nothing: the text is neither.
 std::optional<wire::IcrcState> parse_icrc(std::string_view text);
 std::string icrc_rule(std::string_view given);
-/// By what the user has given devices, as a message begins: "--devices 17", "--node 1,1", "--link raw:eth0", "--ports 3".
+/// By what the user has given devices, as a message begins: "--devices 17", "--node 1,1", "--link raw:eth0",
+/// "--ports 3".
 struct DevicesGiven {
   std::string devices;
   std::string node;

@@ -1,7 +1,7 @@
 // OwnDevices: which devices this process has, by its environment.
 //
-// Solely the list: how many they are, how many ports each has, the address and the interface of each port. libibverbs (environment.h) and the path
-// shim both read it here, so that they agree. libc only: the path shim includes it.
+// Solely the list: how many they are, how many ports each has, the address and the interface of each port. libibverbs
+// (environment.h) and the path shim both read it here, so that they agree. libc only: the path shim includes it.
 // Tested by: tests/host/config/own_devices_test.cc
 #pragma once
 

@@ -74,7 +74,8 @@ void declare(CommandLine& line, ExecOptions& options) {
       "rails, else 1]");
   line.option("--ports", options.ports, "N",
               "how many ports each NIC has, 1 or 2: the second one has 127.48.91.K (of verbena1 127.48.92.K, and so "
-              "on); elsewhere give --node an address of each port, by commas: those of the first NIC, then those of "
+              "on), in a fabric the next rail; elsewhere give --node an address of each port, by commas: those of the "
+              "first NIC, then those of "
               "the next [1]");
   line.option(
       "--link", options.link, "KIND",
@@ -265,15 +266,12 @@ std::optional<std::string> find_fabric(const ExecOptions& options, host::LaunchE
     if (!node || *node > nodes)
       return fmt::format("--node {}: fabric '{}' has the nodes 1 to {}", plan.node, options.fabric, nodes);
   }
-  host::OwnDevices own = devices_of(plan.node, options.devices, options.link, options.ports);
-  if (own.ports != 1) {
-    own.kind = host::OwnDevices::Kind::ports_of_fabric;
-    return host::devices_error(own, {.ports = "--ports " + options.ports});
-  }
-  if (const std::uint32_t devices = own.count; devices > hello->rails)
-    return fmt::format("--devices {}: a node of fabric '{}' has {}", devices, options.fabric,
+  const host::OwnDevices own = devices_of(plan.node, options.devices, options.link, options.ports);
+  if (own.port_count() > hello->rails)
+    return fmt::format("--devices {}{}: a node of fabric '{}' has {}", own.count,
+                       own.ports == 1 ? "" : " --ports " + options.ports, options.fabric,
                        hello->rails == 1 ? "one port" : fmt::format("{} rails: not more than these", hello->rails));
-  if (options.devices.empty() && hello->rails > 1) plan.devices = std::to_string(hello->rails);
+  if (options.devices.empty() && hello->rails > 1) plan.devices = std::to_string(hello->rails / own.ports);
   plan.link = "fabric";
   plan.nic = at_speed_of_cable(plan, *hello);
   if (!options.counts()) plan.stats_path = hello->stats_path;

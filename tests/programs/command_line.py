@@ -14,6 +14,8 @@ WRONG = [
     ["exec", "--fault", "explode 1%", "--", "true"], ["exec", "--fault", "drop 200%", "--", "true"],
     ["exec", "--fault", "drop qp=x", "--", "true"], ["exec", "--fault", "", "--", "true"],
     ["exec", "--pcap", "/nonexistent/dir/file.pcapng", "--", "true"],
+    ["exec", "--ports", "3", "--", "true"],
+    ["exec", "--ports", "2", "--link", "udp", "--node", "10.0.0.1", "--", "true"],
     ["explain"], ["explain", "--nosuch"], ["explain", "a", "b", "c"],
 ]
 PASSED_ON = [(["true"], 0), (["false"], 1), (["sh", "-c", "exit 42"], 42), (["no-such-program-anywhere"], 127)]

@@ -22,7 +22,7 @@ namespace verbs_test {
 
 class ServedFabric {
  public:
-  /// Each node has so many devices, all of them in one network.
+  /// Each node has so many devices, or ports of them, all in one network.
   explicit ServedFabric(std::uint32_t rails = 1) {
     verbena::host::FabricOptions options;
     options.fabric = std::getenv("VERBENA_FABRIC");
@@ -47,7 +47,9 @@ class ServedFabric {
   }
   // Of this node.
   void remove_device(const char* which = "n1") const { BOOST_REQUIRE_EQUAL(ask({"device-removal", which}), ""); }
-  void set_port(bool up) const { BOOST_REQUIRE_EQUAL(ask({up ? "port-active" : "port-error", "n1"}), ""); }
+  void set_port(bool up, const char* which = "n1") const {
+    BOOST_REQUIRE_EQUAL(ask({up ? "port-active" : "port-error", which}), "");
+  }
 
  private:
   verbena::host::Descriptor stop_{eventfd(0, EFD_CLOEXEC)};

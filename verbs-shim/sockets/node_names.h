@@ -68,7 +68,8 @@ inline in_addr own_address_towards(const in_addr& to, unsigned own) {
   const auto network = network_of(to);
   const std::size_t ports = network && *network != host::DeviceNumber{} ? own_port_count() : 0;
   for (std::size_t i = 0; i < ports; ++i)
-    if (const host::DeviceIdentity of = own_port(i); of.own_interface != nullptr && of.number == network)
+    if (const host::DeviceIdentity of = own_port(i);
+        of.own_interface != nullptr && host::device_network_of(of.address) == network)
       return {htonl(of.address.ipv4())};
   return address_of_node(own);
 }

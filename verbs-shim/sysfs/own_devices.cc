@@ -49,7 +49,8 @@ host::DeviceIdentity own_port(std::size_t index) {
                           .interface = host::link_of_port(host::variable(host::kLinkVariable, ""), place).interface,
                           .has_link_local = link_kind().has_link_local,
                           .bits_per_second = port_rate(),
-                          .first_port = devices.addresses[devices.place({number.device, 1})]});
+                          .first_port = devices.addresses[devices.place({number.device, 1})],
+                          .rail = devices.rail(place)});
 }
 
 }  // namespace verbena::path

@@ -63,12 +63,16 @@ inline EngineConfig config_of_port(const EngineConfig& config, std::uint32_t por
 inline DeviceIdentity identity_of(const EngineConfig& config, std::uint32_t port = 1) {
   const EngineConfig own = config_of_port(config, port);
   const LinkKind* const kind = find_link_kind(own.link);
+  const auto ports = static_cast<std::uint32_t>(1 + config.further_ports.size());
+  std::optional<std::uint32_t> rail;
+  if (kind != nullptr && kind->has_fabric_process) rail = config.number.device * ports + port - 1;
   return device_at(own.address, own.number,
                    {.name = own.device_name,
                     .interface = interface_of(own.link),
                     .has_link_local = kind != nullptr && kind->has_link_local,
                     .bits_per_second = own.nic.speed_bits_per_second.value_or(kPortRateDefault),
-                    .first_port = config.address});
+                    .first_port = config.address,
+                    .rail = rail});
 }
 
 }  // namespace verbena::host

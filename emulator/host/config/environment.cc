@@ -122,10 +122,6 @@ std::string devices_error(const OwnDevices& wrong, const DevicesGiven& given) {
       return given.devices + ": want a number of devices from 1 to " + std::to_string(kDevicesMax);
     case OwnDevices::Kind::wrong_ports:
       return given.ports + ": want a number of ports of each device, 1 or " + std::to_string(kPortsMax);
-    case OwnDevices::Kind::ports_of_fabric:
-      return given.ports +
-             ": a device has one port in a fabric: give its nodes rails and a device for each, or use "
-             "shm or udp";
     case OwnDevices::Kind::wrong_address:
       if (wrong.of == wrong.port_count()) return given.node + ": more addresses" + surplus;
       return given.node + device + " has no address: give one of " + each + ", by commas";

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "emulator/host/config/link_kind.h"
@@ -23,7 +24,6 @@ struct OwnDevices {
     no_node,          // own_node.h says why
     wrong_count,      // of VERBENA_DEVICES
     wrong_ports,      // VERBENA_PORTS
-    ports_of_fabric,  // more than one, where a fabric process has but one for each device
     wrong_address,    // of port `of`, or it has none
     same_address,     // port `of` has that of one before it
     wrong_interface,  // port `of` has none, has that of one before it, or there are more than ports
@@ -32,11 +32,15 @@ struct OwnDevices {
   std::uint32_t of = 0;
   std::uint32_t count = 1;
   std::uint32_t ports = 1;  // of each device
+  bool are_rails = false;   // the ports are those of the node in a fabric, in this order
   std::array<wire::Gid, kDevicesMax * kPortsMax> addresses{node_address(kNodeDefault)};
 
   // In these lists the ports stand by device, then by port.
   constexpr std::uint32_t port_count() const { return count * ports; }
   constexpr DeviceNumber number(std::uint32_t place) const { return {place / ports, 1 + place % ports}; }
+  constexpr std::optional<std::uint32_t> rail(std::uint32_t place) const {
+    return are_rails ? std::optional(place) : std::nullopt;
+  }
   constexpr std::uint32_t place(DeviceNumber number) const { return number.device * ports + number.port - 1; }
 };
 
@@ -88,8 +92,7 @@ inline OwnDevices devices_by(const wire::Gid& first, std::string_view count, std
   if (!ports.empty() && !detail::read_whole(ports, 1, kPortsMax, devices.ports))
     return detail::wrong_device(OwnDevices{}, Kind::wrong_ports, 0);
   const LinkKind* const kind = find_link_kind(link_of_port(links, 0).kind);
-  if (devices.ports != 1 && kind != nullptr && kind->has_fabric_process)
-    return detail::wrong_device(OwnDevices{}, Kind::ports_of_fabric, 0);
+  devices.are_rails = kind != nullptr && kind->has_fabric_process;
   const std::size_t places = std::max(listed, list_size(interface_of(links)));
   devices.count =
       static_cast<std::uint32_t>(std::min<std::size_t>((places + devices.ports - 1) / devices.ports, kDevicesMax + 1));
@@ -98,7 +101,8 @@ inline OwnDevices devices_by(const wire::Gid& first, std::string_view count, std
   if (devices.count > kDevicesMax) return detail::wrong_device(OwnDevices{}, Kind::wrong_count, 0);
   if (listed > devices.port_count()) return detail::wrong_device(devices, Kind::wrong_address, devices.port_count());
   for (std::uint32_t i = 1; i < devices.port_count(); ++i) {
-    const auto address = i < listed ? parse_node(list_item(nodes, i)) : device_address(first, devices.number(i));
+    const auto address = i < listed ? parse_node(list_item(nodes, i))
+                                    : device_address(first, devices.are_rails ? DeviceNumber{i} : devices.number(i));
     if (!address || (i >= listed && !node_number(first))) return detail::wrong_device(devices, Kind::wrong_address, i);
     for (std::uint32_t k = 0; k < i; ++k)
       if (devices.addresses[k] == *address) return detail::wrong_device(devices, Kind::same_address, i);

@@ -214,6 +214,7 @@ struct DeviceSettings {
   bool has_link_local = true;          // the link carries frames for the link-local address as well
   std::uint64_t bits_per_second = kPortRateDefault;
   std::optional<wire::Gid> first_port;  // the address of port 1, of a port that is another one
+  std::optional<std::uint32_t> rail;    // of its node in a fabric, whose address the port has
 };
 
 /// All that others see of a port of a device, and of the device that it belongs to. A plain value.
@@ -254,9 +255,10 @@ constexpr DeviceIdentity device_at(const wire::Gid& address, DeviceNumber number
   made.bits_per_second = settings.bits_per_second;
   // The last octet is the node's number in every network of ours.
   const wire::Gid node = node_address(address.octets[15]);
+  const DeviceNumber place = settings.rail ? DeviceNumber{*settings.rail} : number;
   if (!settings.interface.empty()) {
     made.interface.append(settings.interface);
-  } else if (node_number(node) && address == device_address(node, number)) {
+  } else if (node_number(node) && address == device_address(node, place)) {
     made.own_interface = &row;
     made.interface = row.name;
   }

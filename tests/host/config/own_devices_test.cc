@@ -78,10 +78,14 @@ BOOST_AUTO_TEST_CASE(ports_of_a_device_have_addresses_in_turn) {
   BOOST_TEST(addresses(ports("", "2", "10.0.0.1,10.0.1.1", "raw:eth0")) == wrong(Kind::wrong_interface, 1));
   BOOST_TEST(addresses(ports("", "2", "10.0.0.1,10.0.1.1", "raw:eth0,eth1")) == "10.0.0.1 10.0.1.1");
   for (const char* of_each : {"0", "3", "two", "-1"}) BOOST_TEST(ports("", of_each).kind == Kind::wrong_ports, of_each);
-  BOOST_TEST(ports("", "2", "", "fabric").kind == Kind::ports_of_fabric);
-  BOOST_TEST(ports("", "1", "", "fabric").kind == Kind::known);
   const OwnDevices four = ports("2", "2");
   BOOST_TEST((four.number(3) == DeviceNumber{1, 2} && four.place({1, 2}) == 3u));
+}
+
+BOOST_AUTO_TEST_CASE(ports_in_a_fabric_are_the_rails_of_the_node) {
+  const OwnDevices own = devices_by(node_address(7), "2", "7", "fabric", "2");
+  BOOST_TEST(addresses(own) == "127.47.91.7 127.47.92.7 127.47.93.7 127.47.94.7");
+  BOOST_TEST((own.rail(3) == 3u && !devices("2").rail(1).has_value()));
 }
 
 BOOST_AUTO_TEST_CASE(devices_have_interfaces_of_their_own) {

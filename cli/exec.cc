@@ -75,8 +75,7 @@ void declare(CommandLine& line, ExecOptions& options) {
   line.option("--ports", options.ports, "N",
               "how many ports each NIC has, 1 or 2: the second one has 127.48.91.K (of verbena1 127.48.92.K, and so "
               "on), in a fabric the next rail; elsewhere give --node an address of each port, by commas: those of the "
-              "first NIC, then those of "
-              "the next [1]");
+              "first NIC, then those of the next [1]");
   line.option(
       "--link", options.link, "KIND",
       "what carries the packets: shm (direct cables), fabric (`verbena fabric`), udp (port 4791), "

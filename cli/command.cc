@@ -130,6 +130,7 @@ void CommandLine::footer(std::string text) {
 /// CLI11's, and what it has no place for.
 std::string CommandLine::help() const {
   std::string text = parser_->app.help();
+  while (text.ends_with("\n\n")) text.pop_back();
   if (!description_.footer.empty()) text += "\n" + description_.footer;
   std::string statuses;
   for (const help::StatusText& status : description_.statuses)

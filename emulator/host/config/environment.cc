@@ -18,7 +18,6 @@
 namespace verbena::host {
 namespace {
 constexpr std::size_t kInterfaceNameBytesMax = 15;  // IFNAMSIZ without the zero
-constexpr std::size_t kDeviceNameBytesMax = 63;     // IB_DEVICE_NAME_MAX without the zero
 
 std::optional<std::string_view> setting(const char* name) {
   const char* const value = variable(name);
@@ -158,6 +157,11 @@ std::string device_name_rule() {
          " letters, digits, '.', '_' or '-', and at most one %d, for the device's number";
 }
 
+std::string device_names_error(std::uint32_t devices) {
+  return "the name of device " + std::to_string(devices - 1) + " would be longer than " +
+         std::to_string(kDeviceNameBytesMax) + " letters: give a shorter one, or %d for the device's number";
+}
+
 std::optional<wire::IcrcState> parse_icrc(std::string_view text) {
   if (text == "offload") return wire::IcrcState::deferred;
   return text == "always" ? std::optional(wire::IcrcState::present) : std::nullopt;
@@ -221,6 +225,8 @@ Result<std::vector<EngineConfig>, std::string> devices_from_environment() {
   if (own.kind != OwnDevices::Kind::known)
     return Failure{devices_error(
         own, {given(kDevicesVariable), given(kNodeVariable), given(kLinkVariable), given(kPortsVariable)})};
+  if (!device_names_fit(first->device_name, own.count))
+    return Failure{complaint(kDeviceNameVariable, first->device_name, device_names_error(own.count))};
   std::vector<EngineConfig> configs(own.count, *first);
   for (std::uint32_t i = 0; i < own.count; ++i) {
     configs[i].number = {i, 1};

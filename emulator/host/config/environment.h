@@ -49,5 +49,7 @@ std::string devices_error(const OwnDevices& wrong, const DevicesGiven& given);
 bool is_device_name(std::string_view text);
 /// The same in words, for messages, from the number on.
 std::string device_name_rule();
+/// Why a device name does not do for so many devices, where device_names_fit (identity.h) says so.
+std::string device_names_error(std::uint32_t devices);
 
 }  // namespace verbena::host

@@ -162,6 +162,8 @@ struct OwnInterface {
 };
 #define VERBENA_PCI_DOMAIN "5642"  // as text, for the table of files (verbs-shim/sysfs/nodes.h)
 
+inline constexpr std::size_t kDeviceNameBytesMax = 63;  // IB_DEVICE_NAME_MAX without the zero
+
 namespace detail {
 constexpr OwnInterface make_own_interface(DeviceNumber number) {
   constexpr std::uint32_t kFirstIndex = 0x56420000;
@@ -184,9 +186,10 @@ struct OwnInterfaces {
 
 /// The name of a device, by what names them all: the device's number takes the place of "%d"; else the number in the
 /// first one's name is counted on, or put behind a name that has none.
-constexpr FixedText<64> device_name_of(std::string_view names, std::uint32_t device) {
+template <std::size_t kBytes>
+constexpr FixedText<kBytes> device_name_of(std::string_view names, std::uint32_t device) {
   constexpr std::size_t kDigitsMax = 9;
-  FixedText<64> name;
+  FixedText<kBytes> name;
   if (const auto at = names.find(kDeviceNumberSign); at != names.npos) {
     name.append(std::string_view(names.data(), at)).append_number(device);
     names.remove_prefix(at + kDeviceNumberSign.size());
@@ -204,6 +207,12 @@ constexpr FixedText<64> device_name_of(std::string_view names, std::uint32_t dev
 }
 }  // namespace detail
 
+/// By what names them all, none of so many devices has a name that is too long.
+constexpr bool device_names_fit(std::string_view names, std::uint32_t devices) {
+  if (names.size() > kDeviceNameBytesMax) return false;
+  return detail::device_name_of<kDeviceNameBytesMax + 16>(names, devices - 1).view().size() <= kDeviceNameBytesMax;
+}
+
 /// Static: a pointer to a row, or to a name in it, holds as long as the program runs.
 inline constexpr detail::OwnInterfaces kOwnInterfaces;
 
@@ -220,15 +229,15 @@ struct DeviceSettings {
 /// All that others see of a port of a device, and of the device that it belongs to. A plain value.
 struct DeviceIdentity {
   DeviceNumber number;
-  wire::Gid address;              // of the port
-  std::array<wire::Gid, 2> gids;  // the port's table; the second is zero where the port has but one
-  wire::MacAddress mac;           // of the port
-  Guid node_guid{};               // of the device, as system_image_guid is
-  Guid system_image_guid{};       // a device is a NIC of its own
-  Guid port_guid{};               // of the first port it is the device's
-  FixedText<64> name;             // verbena0
-  FixedText<16> file_name;        // uverbs0
-  FixedText<16> interface;        // empty: the machine's that has the address, which find_network_device() knows
+  wire::Gid address;                        // of the port
+  std::array<wire::Gid, 2> gids;            // the port's table; the second is zero where the port has but one
+  wire::MacAddress mac;                     // of the port
+  Guid node_guid{};                         // of the device, as system_image_guid is
+  Guid system_image_guid{};                 // a device is a NIC of its own
+  Guid port_guid{};                         // of the first port it is the device's
+  FixedText<kDeviceNameBytesMax + 1> name;  // verbena0
+  FixedText<16> file_name;                  // uverbs0
+  FixedText<16> interface;  // empty: the machine's that has the address, which find_network_device() knows
   const OwnInterface* own_interface = nullptr;  // null: the interface is the machine's
   FixedText<16> pci_address;
   int numa_node = -1;  // as sysfs says that there is none
@@ -249,7 +258,7 @@ constexpr DeviceIdentity device_at(const wire::Gid& address, DeviceNumber number
   made.mac = node_mac(address);
   made.node_guid = made.system_image_guid = guid_of(node_mac(settings.first_port.value_or(address)));
   made.port_guid = guid_of(made.mac);
-  made.name = detail::device_name_of(settings.name, number.device);
+  made.name = detail::device_name_of<kDeviceNameBytesMax + 1>(settings.name, number.device);
   made.file_name.append("uverbs").append_number(number.device);
   made.pci_address = row.bus_address;
   made.bits_per_second = settings.bits_per_second;

@@ -122,6 +122,20 @@ BOOST_AUTO_TEST_CASE(a_wrong_value_is_one_line_that_names_its_variable) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_name_too_long_for_the_last_device_is_told) {
+  const std::string name(63, 'a');
+  setenv(kDeviceNameVariable, name.c_str(), 1);
+  BOOST_TEST(devices_from_environment().ok());
+  setenv(kDevicesVariable, "2", 1);
+  const auto two = devices_from_environment();
+  BOOST_REQUIRE(!two.ok());
+  BOOST_TEST(two.error() == "VERBENA_DEVICE_NAME='" + name +
+                                "': the name of device 1 would be longer than 63 letters: give a shorter one, or %d "
+                                "for the device's number");
+  unsetenv(kDevicesVariable);
+  unsetenv(kDeviceNameVariable);
+}
+
 BOOST_AUTO_TEST_CASE(a_node_is_a_number_or_an_address) {
   BOOST_TEST(address_text(*parse_node("254")) == "127.47.91.254");
   BOOST_TEST(address_text(*parse_node("10.1.2.3")) == "10.1.2.3");

@@ -141,6 +141,17 @@ BOOST_AUTO_TEST_CASE(a_name_that_is_given_is_that_of_the_first_device) {
   BOOST_TEST(name("007", 0) == "007");
 }
 
+BOOST_AUTO_TEST_CASE(a_name_fits_if_that_of_each_device_does) {
+  const std::string long_name(63, 'a');
+  BOOST_TEST(device_names_fit(long_name, 1));
+  BOOST_TEST(!device_names_fit(long_name, 2));
+  BOOST_TEST(!device_names_fit(long_name + 'a', 1));
+  const std::string up_to_nine = long_name.substr(1) + "0";
+  BOOST_TEST(device_names_fit(up_to_nine, 10));
+  BOOST_TEST(!device_names_fit(up_to_nine, 11));
+  BOOST_TEST(device_names_fit(long_name.substr(2) + "%d", 16));
+}
+
 BOOST_AUTO_TEST_CASE(networks_and_addresses_of_ports_are_told_from_others) {
   const auto address = [](std::uint32_t number) { return wire::Gid::from_ipv4(number); };
   BOOST_TEST((device_network_of(address(0x7f2f5b07)) == DeviceNumber{0, 1}));

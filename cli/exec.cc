@@ -247,6 +247,16 @@ std::string at_speed_of_cable(const host::LaunchEnvironment& plan, const host::F
   return host::text_of(*tuning);
 }
 
+/// In a fabric the rails of a node are its devices, and have the addresses that follow from the node's.
+std::optional<std::string> wrong_rails(const std::string& node, const std::string& fabric) {
+  const auto first = host::parse_node(host::list_item(node, 0));
+  for (std::uint32_t i = 1; first && i < host::list_size(node); ++i)
+    if (const auto rail = host::device_address(*first, {i, 1}); host::parse_node(host::list_item(node, i)) != rail)
+      return fmt::format("--node {}: device {} has {} in fabric '{}': name the node alone, --node {}", node, i,
+                         host::address_text(rail), fabric, host::list_item(node, 0));
+  return std::nullopt;
+}
+
 /// Plugs the program in where a fabric process serves the fabric. An error is one line.
 std::optional<std::string> find_fabric(const ExecOptions& options, host::LaunchEnvironment& plan) {
   if (plan.link.empty()) plan.link = host::kLinkKindDefault.name;
@@ -264,6 +274,7 @@ std::optional<std::string> find_fabric(const ExecOptions& options, host::LaunchE
     const auto node = address ? host::node_number(*address) : std::nullopt;
     if (!node || *node > nodes)
       return fmt::format("--node {}: fabric '{}' has the nodes 1 to {}", plan.node, options.fabric, nodes);
+    if (const auto error = wrong_rails(plan.node, options.fabric)) return error;
   }
   const host::OwnDevices own = devices_of(plan.node, options.devices, options.link, options.ports);
   if (own.port_count() > hello->rails)

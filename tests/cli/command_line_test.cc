@@ -148,6 +148,7 @@ BOOST_AUTO_TEST_CASE(exec_has_a_device_for_each_rail_of_the_fabric) {
   BOOST_TEST(devices({"--node", "2", "--devices", "2"}) == "verbena0\nverbena1\n");
   BOOST_TEST(devices({"--link", "shm"}) == "verbena0\n");
   check_refused({"exec", "--fabric", fabric.name, "--devices", "4", "true"}, "has 3 rails: not more than these");
+  check_refused({"exec", "--fabric", fabric.name, "--node", "1,2", "true"}, "device 1 has 127.47.92.1 in fabric");
   const Finished wrong = verbena_command({"fault", "--fabric", fabric.name, "port-error", "n1.4"});
   BOOST_TEST(wrong.status == 2);
   BOOST_TEST(wrong.err.find("n1 has the rails n1.1 to n1.3") != std::string::npos, wrong.err);

@@ -348,7 +348,7 @@ int run_exec(const Arguments& arguments) {
       return line.fail(kExitInternal, listens.error());
   host::LaunchEnvironment plan = plan_of(options, capture_path);
   if (const auto error = find_fabric(options, plan)) return line.fail(kExitUsage, *error);
-  if (const auto devices = devices_of(plan.node, plan.devices, plan.link).count;
+  if (const auto devices = devices_of(plan.node, plan.devices, plan.link, plan.ports).count;
       !host::device_names_fit(plan.device_name, devices))
     return line.fail(kExitUsage,
                      fmt::format("--device-name {}: {}", plan.device_name, host::device_names_error(devices)));

@@ -104,6 +104,12 @@ void read_statistic(const Section& section, Expectation& expectation) {
   if (const auto value = section.find("mean")) expectation.is_mean = value->yes_no();
 }
 
+/// Of what has a value for each workload, and none for all together.
+std::string read_one_workload(const Value& name, const Scenario& scenario) {
+  if (name.label() == "all") name.wrong("name one workload: write such a row for each");
+  return read_workload_name(name, scenario);
+}
+
 // -- Kinds
 
 void read_completions(const Section& section, const Value& subject, const ElementNames&, const Scenario& scenario,
@@ -116,13 +122,13 @@ void read_completions(const Section& section, const Value& subject, const Elemen
 
 void read_throughput(const Section& section, const Value& subject, const ElementNames&, const Scenario& scenario,
                      Expectation& expectation) {
-  expectation.workload = read_workload_name(subject, scenario);
+  expectation.workload = read_one_workload(subject, scenario);
   expectation.value = need_bounds(section, read_rate);
 }
 
 void read_latency(const Section& section, const Value& subject, const ElementNames&, const Scenario& scenario,
                   Expectation& expectation) {
-  expectation.workload = read_workload_name(subject, scenario);
+  expectation.workload = read_one_workload(subject, scenario);
   expectation.sizes = read_bounds(section, "size-from", "size-until", read_octets);
   read_statistic(section, expectation);
   expectation.value = need_bounds(section, read_time);
@@ -130,7 +136,7 @@ void read_latency(const Section& section, const Value& subject, const ElementNam
 
 void read_slowdown(const Section& section, const Value& subject, const ElementNames&, const Scenario& scenario,
                    Expectation& expectation) {
-  expectation.workload = read_workload_name(subject, scenario);
+  expectation.workload = read_one_workload(subject, scenario);
   const bool has_flows =
       std::any_of(scenario.workloads.begin(), scenario.workloads.end(), [&expectation](const Workload& workload) {
         return workload.name == expectation.workload && workload.load_ppb != 0;
@@ -190,7 +196,7 @@ void read_counter(const Section& section, const Value& subject, const ElementNam
 void read_qp_state(const Section& section, const Value& subject, const ElementNames&, const Scenario& scenario,
                    Expectation& expectation) {
   constexpr std::array<fabric::Named<bool>, 2> kSides{{{"initiator", false}, {"target", true}}};
-  expectation.workload = read_workload_name(subject, scenario);
+  expectation.workload = read_one_workload(subject, scenario);
   expectation.qp_state = static_cast<std::uint8_t>(section.need("state", "rts").choice(kQpStates));
   if (const auto value = section.find("side")) expectation.target_side = value->choice(kSides);
 }
@@ -255,7 +261,7 @@ void read_checker(const Section& section, const Value& subject, const ElementNam
 
 void read_survivors(const Section& section, const Value& subject, const ElementNames&, const Scenario& scenario,
                     Expectation& expectation) {
-  expectation.workload = read_workload_name(subject, scenario);
+  expectation.workload = read_one_workload(subject, scenario);
   expectation.value = read_number_bounds(section);
 }
 

@@ -404,6 +404,10 @@ BOOST_AUTO_TEST_CASE(expectations_are_read_with_their_bounds) {
   check_error(with("expect: [^{qp_state: w, state: rts}]\n"), "; did you mean 'qp-state'?");
   check_error(with("expect: [^data-intakt]\n"), "use one of data-intact, finished");
   check_error(with("expect: [{completions: ^v, is: 1}]\n"), "there is no workload of this name");
+  for (const char* row :
+       {"survivors: ^all, min: 1", "throughput: ^all, min: 1Gbps", "latency: ^all, mean: yes, max: 1ms",
+        "slowdown: ^all, mean: yes, max: 2", "qp-state: ^all, state: rts"})
+    check_error(with("expect: [{" + std::string(row) + "}]\n"), "name one workload");
   check_error(with("expect: [^{completions: w}]\n"), "say how many");
   check_error(with("expect: [{completions: w, is: 1, min: ^2}]\n"), "exclude each other");
   check_error(with("expect: [{completions: w, min: 3, max: ^2}]\n"), "it is below min");

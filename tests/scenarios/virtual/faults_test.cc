@@ -105,6 +105,20 @@ BOOST_AUTO_TEST_CASE(a_restarted_initiator_begins_from_the_start) {
   BOOST_TEST(result.statuses[0].number < 800u);
 }
 
+BOOST_AUTO_TEST_CASE(who_still_sends_to_a_node_that_has_restarted_meets_no_new_qp) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const Outcome outcome =
+        test::run(test::star(4,
+                             "workloads:\n"
+                             "  - {name: r, verb: read, pattern: all-to-all, size: 64, count: 400, depth: 16}\n"
+                             "  - {name: w, verb: write, pattern: all-to-all, size: 64, count: 200, depth: 8}\n"
+                             "faults:\n  - {node-crash: n1, at: 60us, for: 1200us}\n",
+                             "timeout: 10, retry-count: 4"),
+                  seed);
+    BOOST_TEST(outcome.violations_total == 0u, test::story(outcome));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(an_rnr_storm_makes_rnr_naks_until_it_is_over) {
   const std::string sends = "verb: send, size: 1KiB, count: 400, depth: 8, receive-depth: 16";
   const std::string nic = "timeout: 8, retry-count: 7, rnr-retry: 7, min-rnr-timer: 1";

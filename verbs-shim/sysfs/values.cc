@@ -115,7 +115,10 @@ std::size_t write_lid(char* into, std::size_t size, const host::DeviceIdentity& 
 
 /// Only a fabric process can take the signal away.
 bool port_is_up(const host::DeviceIdentity& of) {
-  if (!link_kind().has_fabric_process) return true;
+  if (!link_kind().has_fabric_process) {
+    char buffer[IF_NAMESIZE];
+    return of.own_interface != nullptr || host::is_running(host::network_device_of(of, of.address, buffer));
+  }
   const char* const name = host::variable(host::kFabricVariable, host::kFabricDefault);
   const int before = errno;
   const bool up = host::is_served(name) && !host::has_dead_port(name, of.address.octets);

@@ -68,6 +68,19 @@ inline bool find_network_device(const std::array<std::uint8_t, 16>& gid, char (&
   return find_ipv6_device(gid.data(), name);
 }
 
+/// Whether an interface of the machine is up and has a carrier: what the kernel takes for the state of a RoCE port
+/// (ib_query_port of Linux). True as well if it cannot be asked.
+inline bool is_running(const char* interface) {
+  const int probe = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (probe < 0) return true;
+  ifreq row{};
+  std::snprintf(row.ifr_name, sizeof row.ifr_name, "%s", interface);
+  const bool is_told = ioctl(probe, SIOCGIFFLAGS, &row) == 0;
+  close(probe);
+  constexpr int kActive = IFF_UP | IFF_RUNNING;
+  return !is_told || (row.ifr_flags & kActive) == kActive;
+}
+
 /// The interface of a port's entry `gid`: the link's or the port's own, else the machine's that has the address, else
 /// the loopback interface. May use `buffer`.
 inline const char* network_device_of(const DeviceIdentity& identity, const wire::Gid& gid,

@@ -88,6 +88,7 @@ RawLink::~RawLink() {
 
 void RawLink::abandon_after_fork() {
   doorbell_.close();
+  signal_.close();
   for (int* descriptor : {&packets_, &guard_})
     if (*descriptor >= 0) ::close(std::exchange(*descriptor, -1));
   forwarder_.reset();
@@ -109,6 +110,7 @@ Result<std::unique_ptr<RawLink>, std::string> RawLink::open(const Options& optio
   link->mac_ = *mac;
   link->interface_ = *interface;
   link->mtu_bytes_ = path_mtu_for(interface->mtu_bytes);
+  link->signal_.watch(options.interface, interface_index);
   if (auto error = link->open_packet_socket(options, interface_index)) return Failure{std::move(*error)};
   if (auto error = link->open_guard_socket()) return Failure{std::move(*error)};
   auto siblings = NodeForwarder::open(options.address, options.slot);

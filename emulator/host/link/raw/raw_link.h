@@ -20,6 +20,7 @@
 #include <string>
 
 #include "emulator/host/config/engine_config.h"
+#include "emulator/host/link/interface_signal.h"
 #include "emulator/host/link/link.h"
 #include "emulator/host/link/node_forwarder.h"
 #include "emulator/host/link/socket_rest.h"
@@ -62,7 +63,12 @@ class RawLink final : public Link, private ForkGuard {
   bool has_sent(std::uint64_t published) override { return outgoing_.has_released(published); }
   bool flush() override;
   bool has_unsent() const override { return outgoing_.waiting() != 0 || transmit_gate_.is_busy(); }
-  WaitDescriptors wait_descriptors() const override { return {.frames = doorbell_.descriptor(), .control = -1}; }
+  WaitDescriptors wait_descriptors() const override {
+    return {.frames = doorbell_.descriptor(), .control = signal_.descriptor()};
+  }
+  void service() override { signal_.service(); }
+  std::optional<Notice> take_notice() override { return signal_.take_notice(); }
+  bool has_signal() override { return signal_.has_signal(); }
   bool arm() override;
   void disarm() override { doorbell_.want(false); }
   std::optional<wire::PathAddress> resolve(const wire::Gid& address) override;
@@ -95,6 +101,7 @@ class RawLink final : public Link, private ForkGuard {
   wire::Gid address_;
   wire::MacAddress mac_;
   LocalInterface interface_;
+  InterfaceSignal signal_;
   std::uint8_t slot_ = 0;
   std::uint32_t mtu_bytes_ = 4096;
   int packets_ = -1;

@@ -47,6 +47,7 @@ Result<std::unique_ptr<UdpLink>, std::string> UdpLink::open(const Options& optio
   if (interface) {
     link->interface_index_ = interface->index;
     link->limits_.mtu_bytes = path_mtu_for(interface->mtu_bytes);
+    if (!is_loopback(options.address)) link->signal_.watch(interface->name, interface->index);
   }
   link->socket_ = open_udp_socket(options.address);
   if (link->socket_ < 0) return Failure{std::string("cannot open a UDP socket: ") + std::strerror(errno)};
@@ -164,6 +165,7 @@ void UdpLink::release_after_fork() {
 
 void UdpLink::abandon_after_fork() {
   doorbell_.close();
+  signal_.close();
   groups_->close_all();
   for (int* descriptor : {&others_, &socket_})
     if (*descriptor >= 0) ::close(std::exchange(*descriptor, -1));

@@ -24,6 +24,7 @@
 #include <string>
 
 #include "emulator/host/config/engine_config.h"
+#include "emulator/host/link/interface_signal.h"
 #include "emulator/host/link/link.h"
 #include "emulator/host/link/node_forwarder.h"
 #include "emulator/host/link/socket_rest.h"
@@ -69,7 +70,12 @@ class UdpLink final : public Link, private ForkGuard {
   std::uint64_t published() override { return transmitter_->ring().published(); }
   bool has_sent(std::uint64_t published) override { return transmitter_->ring().has_released(published); }
   bool flush() override;
-  WaitDescriptors wait_descriptors() const override { return {.frames = doorbell_.descriptor(), .control = -1}; }
+  WaitDescriptors wait_descriptors() const override {
+    return {.frames = doorbell_.descriptor(), .control = signal_.descriptor()};
+  }
+  void service() override { signal_.service(); }
+  std::optional<Notice> take_notice() override { return signal_.take_notice(); }
+  bool has_signal() override { return signal_.has_signal(); }
   bool arm() override;
   void disarm() override { doorbell_.want(false); }
   std::optional<wire::PathAddress> resolve(const wire::Gid& address) override;
@@ -84,6 +90,7 @@ class UdpLink final : public Link, private ForkGuard {
 
   wire::Gid address_;
   unsigned interface_index_ = 0;
+  InterfaceSignal signal_;
   Limits limits_;
   int socket_ = -1;
   int others_ = -1;  // epoll over the siblings' port and the groups' sockets

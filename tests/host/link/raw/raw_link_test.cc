@@ -166,6 +166,61 @@ BOOST_AUTO_TEST_CASE(neighbours_are_found_and_absent_ones_are_not) {
       (a->resolve(wire::Gid::from_ipv4(0xe0000101))->mac().octets == std::array<std::uint8_t, 6>{1, 0, 0x5e, 0, 1, 1}));
 }
 
+/// Two interfaces that are one cable, in the namespace A.
+struct Cable {
+  Cable() {
+    namespaces().enter_a();
+    BOOST_REQUIRE(
+        run("ip link add vc type veth peer name vd && ip addr add 10.49.0.1/24 dev vc && ip link set vc up && "
+            "ip link set vd up"));
+  }
+  ~Cable() { run("ip link del vc 2>&1"); }
+  static bool run(const std::string& command) { return std::system(command.c_str()) == 0; }
+};
+
+BOOST_AUTO_TEST_CASE(each_change_of_the_interface_is_told) {
+  const Cable cable;
+  const auto raw = RawLink::open({.interface = "vc", .address = wire::Gid::from_ipv4(0x0a310001), .slot = 3});
+  const auto udp = UdpLink::open({.address = wire::Gid::from_ipv4(0x0a310001), .slot = 4});
+  BOOST_REQUIRE((raw.ok() && udp.ok()));
+  struct Change {
+    const char* command;
+    Notice notice;
+  };
+  // The other end of the cable, and the interface itself.
+  const Change changes[] = {{"ip link set vd down", Notice::port_down},
+                            {"ip link set vd up", Notice::port_up},
+                            {"ip link set vc down", Notice::port_down},
+                            {"ip link set vc up", Notice::port_up},
+                            {"ip link del vc", Notice::port_down}};
+  for (Link* const link : {static_cast<Link*>(raw->get()), static_cast<Link*>(udp->get())}) {
+    BOOST_TEST(link->has_signal());
+    BOOST_TEST(link->wait_descriptors().control >= 0);
+  }
+  for (const Change& change : changes) {
+    BOOST_REQUIRE(Cable::run(change.command));
+    for (Link* const link : {static_cast<Link*>(raw->get()), static_cast<Link*>(udp->get())}) {
+      std::optional<Notice> notice;
+      const auto look = [&] {
+        link->service();
+        if (!notice) notice = link->take_notice();
+      };
+      BOOST_TEST_REQUIRE(until([&] { return notice.has_value(); }, look), change.command);
+      BOOST_TEST((*notice == change.notice), change.command);
+      BOOST_TEST(!link->take_notice().has_value());
+      BOOST_TEST(link->has_signal() == (change.notice == Notice::port_up));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(links_on_an_interface_that_is_down_have_no_signal) {
+  const Cable cable;
+  BOOST_REQUIRE(Cable::run("ip link set vd down"));
+  const auto raw = RawLink::open({.interface = "vc", .address = wire::Gid::from_ipv4(0x0a310001), .slot = 3});
+  BOOST_REQUIRE(raw.ok());
+  BOOST_TEST(!(*raw)->has_signal());
+}
+
 BOOST_AUTO_TEST_CASE(the_kernel_does_not_answer_with_port_unreachable) {
   auto a = open_raw(kA);
   namespaces().enter_b();

@@ -369,7 +369,7 @@ void World::remove_device(HostId id) {
 void World::restart(HostId id) {
   crash(id);
   Host& host = state_->hosts[id];
-  // A peer's QPs may still send to those of before: other numbers and keys keep them apart, as long as there are enough.
+  // A peer's QPs may still send to those of before: other numbers and keys keep them apart.
   host.config.seed = fabric::mix_all({host.config.seed, id});
   state_->build_nic(host);
   state_->look_at(id, kApplication);

@@ -38,4 +38,16 @@ class InterfaceSignal {
   std::deque<Notice> notices_;
 };
 
+/// A link on an interface of the machine, whose port is as that is.
+class InterfaceLink : public Link {
+ public:
+  using Link::Link;
+  void service() override { signal_.service(); }
+  std::optional<Notice> take_notice() override { return signal_.take_notice(); }
+  bool has_signal() override { return signal_.has_signal(); }
+
+ protected:
+  InterfaceSignal signal_;
+};
+
 }  // namespace verbena::host

@@ -32,7 +32,7 @@
 
 namespace verbena::host {
 
-class RawLink final : public Link, private ForkGuard {
+class RawLink final : public InterfaceLink, private ForkGuard {
  public:
   struct Options {
     std::string interface;
@@ -66,9 +66,6 @@ class RawLink final : public Link, private ForkGuard {
   WaitDescriptors wait_descriptors() const override {
     return {.frames = doorbell_.descriptor(), .control = signal_.descriptor()};
   }
-  void service() override { signal_.service(); }
-  std::optional<Notice> take_notice() override { return signal_.take_notice(); }
-  bool has_signal() override { return signal_.has_signal(); }
   bool arm() override;
   void disarm() override { doorbell_.want(false); }
   std::optional<wire::PathAddress> resolve(const wire::Gid& address) override;
@@ -101,7 +98,6 @@ class RawLink final : public Link, private ForkGuard {
   wire::Gid address_;
   wire::MacAddress mac_;
   LocalInterface interface_;
-  InterfaceSignal signal_;
   std::uint8_t slot_ = 0;
   std::uint32_t mtu_bytes_ = 4096;
   int packets_ = -1;

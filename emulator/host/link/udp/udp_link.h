@@ -36,7 +36,7 @@
 
 namespace verbena::host {
 
-class UdpLink final : public Link, private ForkGuard {
+class UdpLink final : public InterfaceLink, private ForkGuard {
  public:
   struct Options {
     wire::Gid address;
@@ -73,9 +73,6 @@ class UdpLink final : public Link, private ForkGuard {
   WaitDescriptors wait_descriptors() const override {
     return {.frames = doorbell_.descriptor(), .control = signal_.descriptor()};
   }
-  void service() override { signal_.service(); }
-  std::optional<Notice> take_notice() override { return signal_.take_notice(); }
-  bool has_signal() override { return signal_.has_signal(); }
   bool arm() override;
   void disarm() override { doorbell_.want(false); }
   std::optional<wire::PathAddress> resolve(const wire::Gid& address) override;
@@ -90,7 +87,6 @@ class UdpLink final : public Link, private ForkGuard {
 
   wire::Gid address_;
   unsigned interface_index_ = 0;
-  InterfaceSignal signal_;
   Limits limits_;
   int socket_ = -1;
   int others_ = -1;  // epoll over the siblings' port and the groups' sockets

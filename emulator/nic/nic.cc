@@ -75,12 +75,11 @@ constexpr std::size_t kQuantumPackets = 16;  // of one QP before the next one's 
   return std::nullopt;
 }
 
-/// Whether a packet that was received by one of several ports is for that port, and for a QP there. QP1 is that of the
-/// first one.
+/// Whether a packet that was received by one of several ports is for that port, and for a QP there. Each has its QP1.
 bool is_for_arrival_port(const NicState& nic, const wire::PacketView& packet) {
   const std::uint8_t port = nic.arrival_port;
   const Qp* const qp = nic.qpns.find(packet.bth().dest_qp);
-  if (qp != nullptr ? qp->attributes.port != port : packet.bth().dest_qp == wire::kGsiQpn && port != 1) return false;
+  if (qp != nullptr && qp->attributes.port != port) return false;
   return packet.destination().is_multicast() ||
          std::ranges::any_of(nic.config.gids_of(port),
                              [&](const wire::Gid& own) { return packet.network().is_to(own); });
@@ -102,7 +101,7 @@ bool is_for_arrival_port(const NicState& nic, const wire::PacketView& packet) {
   if (to == wire::kMulticastQpn && packet.destination().is_multicast())
     receive_group(nic, packet, {});
   else if (to == wire::kGsiQpn && reason == Counter::rx_dropped_no_qp && nic.management != nullptr)
-    nic.management->management_datagram(now, packet);
+    nic.management->management_datagram(now, nic.arrival_port, packet);
   else
     nic.counters.add(reason);
 }

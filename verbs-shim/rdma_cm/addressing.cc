@@ -55,26 +55,26 @@ int resolve_to(Endpoints& endpoints, Id& id, const Address& source, const Addres
     if (const int error = endpoints.bind(id, from, port); error != 0) return error;
   }
   if (id.state != IdState::address_bound || id.source.family != destination.family) return EINVAL;
-  OpenedDevice* const device = id.device != nullptr ? id.device : endpoints.devices().towards(destination);
-  if (device == nullptr) return ENODEV;
-  host::Engine& engine = *device->engine();
-  const wire::Gid& own = device->gid();
+  DevicePort* const from = id.device_port != nullptr ? id.device_port : endpoints.devices().towards(destination);
+  if (from == nullptr) return ENODEV;
+  host::Engine& engine = *from->engine();
+  const wire::Gid& own = from->gid();
   id.destination = destination;
   if (destination.is_any()) id.destination.gid = own;
   id.source.gid = own;
   const wire::Gid& to = id.destination.gid;
   const bool same_family = to.is_ipv4() == own.is_ipv4();
-  const auto next_hop = same_family ? engine.resolve(to) : std::nullopt;
+  const auto next_hop = same_family ? from->resolve(to) : std::nullopt;
   // Nobody answers for an address that no process stands on and that is not a node's by its nature.
   const bool is_there = !engine.link_kind().all_peers_are_here || to.is_multicast() || host::is_port_address(to) ||
-                        !engine.services().is_deserted(to);
+                        !from->services().is_deserted(to);
   if (!next_hop || !is_there) {
     id.state = IdState::address_bound;
     report(id, UserEvent::address_error, same_family ? -ETIMEDOUT : -ENETUNREACH);
     return 0;
   }
   id.next_hop = *next_hop;
-  id.device = device;
+  id.device_port = from;
   id.state = IdState::address_resolved;
   fill_path(id, engine);
   report(id, UserEvent::address_resolved);

@@ -30,8 +30,10 @@ class CmDevice {
   bool is_channel(ino_t inode);
   ssize_t command(int descriptor, ino_t inode, const void* data, std::size_t bytes);
 
-  /// From the device's engine, in any thread.
-  void connection_event(const Device& from, const cm::Event& event) { inbox_.put(from, event); }
+  /// From the device's engine, in any thread; of the communication manager of a port, from 1.
+  void connection_event(const Device& from, std::uint32_t port, const cm::Event& event) {
+    inbox_.put(from, port, event);
+  }
 
  private:
   CmDevice() = default;

@@ -50,7 +50,7 @@ void Commands::reap() {
 Result<Id*, int> Commands::find(const Call& call, std::uint32_t handle) {
   const auto found = endpoints_.ids().find(call.channel, handle);
   // The device has gone, and the ID is not told yet.
-  if (found && (*found)->device != nullptr && (*found)->device->engine() == nullptr) return Failure{ENODEV};
+  if (found && (*found)->device_port != nullptr && (*found)->device_port->engine() == nullptr) return Failure{ENODEV};
   return found;
 }
 

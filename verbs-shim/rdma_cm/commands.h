@@ -43,7 +43,7 @@ class Commands {
 
   Result<Id*, int> find(const Call& call, std::uint32_t handle);
   /// For IDs that have a device.
-  static host::Engine& engine(const Id& id) { return *id.device->engine(); }
+  static host::Engine& engine(const Id& id) { return *id.device_port->engine(); }
 
   // commands.cc
   int create_id(const Call& call);

@@ -60,11 +60,11 @@ cm::Transport transport_of(std::uint8_t qp_type) {
   return qp_type == IBV_QPT_XRC_SEND || qp_type == IBV_QPT_XRC_RECV ? cm::Transport::xrc : cm::Transport::rc;
 }
 
-int accept_datagram(host::Engine& engine, Id& id, const rdma_ucm_conn_param& parameters) {
+int accept_datagram(Id& id, const rdma_ucm_conn_param& parameters) {
   const cm::ConnectionManager::ServiceAnswer answer{.status = cm::ServiceStatus::valid,
                                                     .qpn = wire::Qpn(parameters.qp_num),
                                                     .qkey = parameters.qkey != 0 ? parameters.qkey : kUdpQkey};
-  const bool done = engine.run_connections([&](cm::ConnectionManager& manager, Time now) {
+  const bool done = id.device_port->run_connections([&](cm::ConnectionManager& manager, Time now) {
     return manager.reply_service(now, id.connection, answer,
                                  data_of(parameters.private_data, parameters.private_data_len));
   });
@@ -89,7 +89,7 @@ int Commands::connect(const Call& call) {
   init.service_id = service_id(*id, id->destination.port);
   id->path.traffic_class = id->traffic_class;
   const wire::IpVersions asker{id->destination.family == AF_INET, id->destination.family == AF_INET6};
-  const host::ServiceDirectory& services = engine(*id).services();
+  const host::ServiceDirectory& services = id->device_port->services();
   const wire::Gid& to = id->destination.gid;
   const bool by_slot = engine(*id).link_kind().reaches_by_slot;
   // Where a request reaches all processes of a node none has to be named, but one of this machine can be seen to end.
@@ -105,7 +105,7 @@ int Commands::connect(const Call& call) {
   init.offer = offer_of(command.conn_param, id->starting_psn);
   init.transport = transport_of(id->qp_type);
   init.private_data = with_addresses(*id, command.conn_param);
-  id->connection = engine(*id).run_connections([&](cm::ConnectionManager& manager, Time now) {
+  id->connection = id->device_port->run_connections([&](cm::ConnectionManager& manager, Time now) {
     return id->is_datagram() ? manager.request_service(now, init) : manager.request(now, init);
   });
   if (id->connection == 0) return ENOMEM;
@@ -137,19 +137,19 @@ int Commands::accept(const Call& call) {
   Id* const id = *found;
   if (id->state != IdState::connect) return EINVAL;
   if (command.conn_param.valid == 0) {
-    const bool done = engine(*id).run_connections(
+    const bool done = id->device_port->run_connections(
         [&](cm::ConnectionManager& manager, Time now) { return manager.ready(now, id->connection, {}); });
     return done ? 0 : EINVAL;
   }
   int error = 0;
   if (id->is_datagram()) {
-    error = accept_datagram(engine(*id), *id, command.conn_param);
+    error = accept_datagram(*id, command.conn_param);
   } else if (command.conn_param.private_data_len > wire::kCmPrivateBytes<wire::CmReplyLayout>) {
     return EINVAL;
   } else {
     const auto offer = offer_of(command.conn_param, id->starting_psn);
     const auto data = data_of(command.conn_param.private_data, command.conn_param.private_data_len);
-    const bool done = engine(*id).run_connections(
+    const bool done = id->device_port->run_connections(
         [&](cm::ConnectionManager& manager, Time now) { return manager.reply(now, id->connection, offer, data); });
     error = done ? 0 : EINVAL;
   }
@@ -171,7 +171,7 @@ int Commands::reject(const Call& call) {
   const auto reason =
       command.reason != 0 ? static_cast<cm::RejectReason>(command.reason) : cm::RejectReason::consumer_defined;
   const auto data = data_of(command.private_data, command.private_data_len);
-  const bool done = engine(*id).run_connections([&](cm::ConnectionManager& manager, Time now) {
+  const bool done = id->device_port->run_connections([&](cm::ConnectionManager& manager, Time now) {
     if (id->is_datagram())
       return manager.reply_service(now, id->connection, {.status = cm::ServiceStatus::rejected}, data);
     return manager.reject(now, id->connection, reason, data);
@@ -186,7 +186,7 @@ int Commands::disconnect(const Call& call) {
   Id* const id = *found;
   if (id->connection == 0 || id->is_datagram()) return EINVAL;
   // Whatever the state, as the kernel: a connection that is gone is disconnected.
-  engine(*id).run_connections(
+  id->device_port->run_connections(
       [&](cm::ConnectionManager& manager, Time now) { return manager.disconnect(now, id->connection); });
   return 0;
 }
@@ -198,22 +198,23 @@ int Commands::init_qp_attributes(const Call& call) {
   const auto found = find(call, command.id);
   if (!found) return found.error();
   Id* const id = *found;
-  if (id->device == nullptr || command.qp_state > IBV_QPS_ERR) return EINVAL;
+  if (id->device_port == nullptr || command.qp_state > IBV_QPS_ERR) return EINVAL;
   response.qp_state = command.qp_state;
   response.qp_attr_mask = IBV_QP_STATE;
   std::optional<cm::Agreement> agreed;
   if (id->connection != 0 && !id->is_datagram()) {
-    agreed = engine(*id).run_connections([&](cm::ConnectionManager& manager, Time) -> std::optional<cm::Agreement> {
-      const cm::Agreement* const agreement = manager.agreement(id->connection);
-      if (agreement == nullptr) return std::nullopt;
-      return *agreement;
-    });
+    agreed =
+        id->device_port->run_connections([&](cm::ConnectionManager& manager, Time) -> std::optional<cm::Agreement> {
+          const cm::Agreement* const agreement = manager.agreement(id->connection);
+          if (agreement == nullptr) return std::nullopt;
+          return *agreement;
+        });
     if (!agreed) return EINVAL;
   }
   switch (command.qp_state) {
     case IBV_QPS_INIT:
       response.qp_attr_mask |= IBV_QP_PKEY_INDEX | IBV_QP_PORT;
-      response.port_num = 1;
+      response.port_num = id->device_port->number();
       if (id->is_datagram()) {
         response.qp_attr_mask |= IBV_QP_QKEY;
         response.qkey = id->qkey != 0 ? id->qkey : kUdpQkey;
@@ -229,7 +230,7 @@ int Commands::init_qp_attributes(const Call& call) {
     case IBV_QPS_RTR:
       if (!agreed) return EINVAL;
       response.qp_attr_mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-      fill_ah(agreed->path, response.ah_attr);
+      fill_ah(agreed->path, id->device_port->number(), response.ah_attr);
       response.path_mtu = agreed->path.mtu;
       response.dest_qp_num = agreed->remote_qpn.value();
       response.rq_psn = agreed->receive_psn.value();
@@ -266,7 +267,7 @@ int Commands::notify(const Call& call) {
   Id* const id = *found;
   if (id->connection == 0) return EINVAL;
   if (command.event != IBV_EVENT_COMM_EST) return 0;
-  const bool done = engine(*id).run_connections(
+  const bool done = id->device_port->run_connections(
       [&](cm::ConnectionManager& manager, Time) { return manager.establish(id->connection); });
   return done ? 0 : EINVAL;
 }
@@ -277,7 +278,7 @@ int Commands::join(Id& id, const Call& call, std::uint64_t uid, std::uint64_t re
   rdma_ucm_create_id_resp response{};
   if (call.out_bytes < sizeof response) return ENOSPC;
   if (group.family == 0 || group.family == AF_IB || !group.gid.is_multicast()) return EINVAL;
-  if (id.device == nullptr || (id.state != IdState::address_bound && id.state != IdState::address_resolved))
+  if (id.device_port == nullptr || (id.state != IdState::address_bound && id.state != IdState::address_resolved))
     return EINVAL;
   const std::uint32_t handle = endpoints_.ids().free_group_handle();
   id.groups.push_back({handle, uid, 0});
@@ -289,7 +290,7 @@ int Commands::join(Id& id, const Call& call, std::uint64_t uid, std::uint64_t re
   cm::Path path = id.path;
   path.address = group.gid;
   path.traffic_class = id.traffic_class;
-  fill_ah(path, event.param.ud.ah_attr);
+  fill_ah(path, id.device_port->number(), event.param.ud.ah_attr);
   event.param.ud.qp_num = kMulticastQpn;
   event.param.ud.qkey = kUdpQkey;
   report(id, event);

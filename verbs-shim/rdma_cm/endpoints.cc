@@ -39,11 +39,11 @@ int Endpoints::bind(Id& id, const Address& address, PortOwner port) {
     id.state = IdState::address_bound;
     return 0;
   }
-  OpenedDevice* device = nullptr;
+  DevicePort* device_port = nullptr;
   if (!address.is_any()) {
     const auto found = devices_.with(address);
     if (!found) return found.error();
-    device = *found;
+    device_port = *found;
   }
   if (port == PortOwner::process) {
     id.source = address;
@@ -51,17 +51,17 @@ int Endpoints::bind(Id& id, const Address& address, PortOwner port) {
   } else if (const int error = ports_.take(id, address); error != 0) {
     return error;
   }
-  id.device = device;
+  id.device_port = device_port;
   id.state = IdState::address_bound;
   return 0;
 }
 
 void Endpoints::end(Id& id) {
-  for (const OpenedDevice& one : devices_) {
+  for (const DevicePort& one : devices_) {
     if (one.engine() == nullptr) continue;
-    one.engine()->run_connections([&](cm::ConnectionManager& manager, Time now) {
+    one.run_connections([&](cm::ConnectionManager& manager, Time now) {
       if (id.state == IdState::listen) manager.listeners().remove(service_id(id, id.source.port), id.serial);
-      if (id.connection != 0 && id.device == &one) manager.destroy(now, id.connection);
+      if (id.connection != 0 && id.device_port == &one) manager.destroy(now, id.connection);
       return true;
     });
   }
@@ -79,10 +79,7 @@ void Endpoints::end_all() {
   // The channels stay: a thread of the application may sleep in one of them to the very end.
   for (const auto& id : ids_)
     if (id) end(*id);
-  std::vector<host::Engine*> engines;
-  for (const OpenedDevice& one : devices_)
-    if (one.engine() != nullptr) engines.push_back(one.engine());
-  host::Engine::disconnect_all(engines);
+  host::Engine::disconnect_all(devices_.engines());
 }
 
 void Endpoints::clear() {
@@ -92,10 +89,9 @@ void Endpoints::clear() {
 
 // -- Events ----------------------------------------------------------------------------------------------------------
 
-void Endpoints::take_request(OpenedDevice& at, const cm::Event& event) {
-  host::Engine& nic = *at.engine();
+void Endpoints::take_request(DevicePort& at, const cm::Event& event) {
   const auto refuse = [&] {
-    nic.run_connections([&](cm::ConnectionManager& manager, Time now) {
+    at.run_connections([&](cm::ConnectionManager& manager, Time now) {
       manager.destroy(now, event.connection);
       return true;
     });
@@ -109,7 +105,7 @@ void Endpoints::take_request(OpenedDevice& at, const cm::Event& event) {
   id->listener = listener_serial;
   id->state = IdState::connect;
   id->connection = event.connection;
-  id->device = &at;
+  id->device_port = &at;
   const wire::IpAddressingHeader addresses = addresses_of(event);
   const bool is_ipv4 = addresses.ip_version == 4;
   const sa_family_t family = is_ipv4 ? AF_INET : AF_INET6;
@@ -118,7 +114,7 @@ void Endpoints::take_request(OpenedDevice& at, const cm::Event& event) {
   id->next_hop = event.path.next_hop;
   id->path = event.path;
   id->traffic_class = listener->traffic_class;
-  nic.run_connections([&](cm::ConnectionManager& manager, Time) {
+  at.run_connections([&](cm::ConnectionManager& manager, Time) {
     return manager.adopt(event.connection, id->serial, wire::Psn(id->starting_psn));
   });
   rdma_ucm_event_resp response{};
@@ -174,7 +170,7 @@ void Endpoints::take_answer(Id& id, const cm::Event& event) {
       type = event.status == 0 ? UserEvent::established : UserEvent::unreachable;
       response.status = event.status;
       if (event.status != 0) break;
-      fill_ah(id.path, ud.ah_attr);
+      fill_ah(id.path, id.device_port->number(), ud.ah_attr);
       ud.qp_num = event.offer.qpn.value();
       ud.qkey = event.qkey;
       break;
@@ -190,14 +186,15 @@ void Endpoints::take_answer(Id& id, const cm::Event& event) {
   report(id, response);
 }
 
-/// As cma_process_remove tells everybody: whoever has the device, and listeners that hear on no other one.
-void Endpoints::take_removal(const OpenedDevice& gone) {
+/// As cma_process_remove tells everybody: whoever has a port of the device, and listeners that hear on no other device. Each
+/// port tells it.
+void Endpoints::take_removal(const DevicePort& gone) {
   const bool has_another = devices_.has_another_than(gone);
   for (const auto& id : ids_) {
     if (id == nullptr) continue;
-    std::erase_if(id->listening, [&](const Listening& one) { return one.device == &gone; });
-    const bool hears_nothing = id->device == nullptr && id->state == IdState::listen && !has_another;
-    if (id->device != &gone && !hears_nothing) continue;
+    std::erase_if(id->listening, [&](const Listening& one) { return one.at == &gone; });
+    const bool hears_nothing = id->device_port == nullptr && id->state == IdState::listen && !has_another;
+    if (id->device_port != &gone && !hears_nothing) continue;
     id->state = IdState::device_removed;
     id->connection = 0;
     ports_.release(*id);
@@ -205,8 +202,8 @@ void Endpoints::take_removal(const OpenedDevice& gone) {
   }
 }
 
-void Endpoints::take(const Device& from, const cm::Event& event) {
-  OpenedDevice* const at = devices_.of(from);
+void Endpoints::take(const Device& from, std::uint32_t port, const cm::Event& event) {
+  DevicePort* const at = devices_.of(from, port);
   if (at == nullptr) return;
   if (event.type == cm::EventType::device_removed) return take_removal(*at);  // the device may be closed already
   if (at->engine() == nullptr) return;

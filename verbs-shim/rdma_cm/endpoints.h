@@ -36,13 +36,13 @@ class Endpoints {
   /// In the child after fork(): they are the parent's.
   void clear();
 
-  /// An event of a device.
-  void take(const Device& from, const cm::Event& event);
+  /// An event of a port of a device, from 1.
+  void take(const Device& from, std::uint32_t port, const cm::Event& event);
 
  private:
-  void take_request(OpenedDevice& at, const cm::Event& event);
+  void take_request(DevicePort& at, const cm::Event& event);
   void take_answer(Id& id, const cm::Event& event);
-  void take_removal(const OpenedDevice& gone);
+  void take_removal(const DevicePort& gone);
 
   OpenedDevices devices_;
   IdTable ids_;

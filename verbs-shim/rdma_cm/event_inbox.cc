@@ -36,14 +36,14 @@ void EventInbox::empty() {
       waiting.swap(inbox_);
     }
     if (waiting.empty()) return;
-    for (const Waiting& one : waiting) endpoints_.take(*one.from, one.event);
+    for (const Waiting& one : waiting) endpoints_.take(*one.from, one.port, one.event);
   }
 }
 
-void EventInbox::put(const Device& from, const cm::Event& event) {
+void EventInbox::put(const Device& from, std::uint32_t port, const cm::Event& event) {
   {
     const std::scoped_lock guard(inbox_mutex_);
-    inbox_.push_back({&from, event});
+    inbox_.push_back({&from, port, event});
   }
   if (holds_lock || !mutex_.try_lock()) return;
   holds_lock = true;

@@ -23,7 +23,7 @@ class EventInbox {
   /// Whether this thread holds the lock. There is one inbox in a process.
   static bool is_held_here();
   /// From any thread.
-  void put(const Device& from, const cm::Event& event);
+  void put(const Device& from, std::uint32_t port, const cm::Event& event);
   /// For whoever holds the lock.
   void empty();
 
@@ -33,6 +33,7 @@ class EventInbox {
  private:
   struct Waiting {
     const Device* from;
+    std::uint32_t port;
     cm::Event event;
   };
 

@@ -78,13 +78,13 @@ std::size_t bytes_of(const Address& address) {
   return bytes_of_family(&name, sizeof name);
 }
 
-void fill_ah(const cm::Path& path, ib_uverbs_ah_attr& ah) {
+void fill_ah(const cm::Path& path, std::uint8_t port, ib_uverbs_ah_attr& ah) {
   std::ranges::copy(path.address.octets, ah.grh.dgid);
   ah.grh.flow_label = path.flow_label;
   ah.grh.hop_limit = path.hop_limit;
   ah.grh.traffic_class = path.traffic_class;
   ah.is_global = 1;
-  ah.port_num = 1;
+  ah.port_num = port;
 }
 
 void report(Id& id, UserEvent type, std::int32_t status) {

@@ -23,7 +23,7 @@
 
 namespace verbena::shim::rdma_cm {
 
-class OpenedDevice;
+class DevicePort;
 
 /// enum rdma_cm_event_type of librdmacm, which the uABI has as numbers only.
 enum class UserEvent : std::uint32_t {
@@ -73,9 +73,9 @@ enum class IdState : std::uint8_t {
   device_removed,  // can be destroyed only
 };
 
-/// What says that an ID listens on a device.
+/// What says that an ID listens at a device port.
 struct Listening {
-  const OpenedDevice* device;
+  const DevicePort* at;
   host::HeldName name;
 };
 
@@ -89,9 +89,9 @@ struct Id {
   IdState state = IdState::idle;
   Address source;
   Address destination;
-  OpenedDevice* device = nullptr;  // null: none yet, or bound to any address
+  DevicePort* device_port = nullptr;  // null: none yet, or bound to any address
   wire::PathAddress next_hop;
-  // For each device and IP version: what its port is held by, none if nobody can reach it; and where it listens.
+  // For each device port and IP version: what its port is held by, none if nobody can reach it; and where it listens.
   std::vector<std::shared_ptr<host::ServiceClaim>> claims;
   std::vector<Listening> listening;
   cm::ConnectionId connection = 0;
@@ -119,7 +119,8 @@ std::size_t bytes_of_family(const void* name, std::size_t room);
 Address address_from(const void* socket_address, std::size_t bytes);
 void address_to(const Address& address, sockaddr_storage& into);
 std::size_t bytes_of(const Address& address);
-void fill_ah(const cm::Path& path, ib_uverbs_ah_attr& ah);
+/// `port`: of the own device, by which the path leaves.
+void fill_ah(const cm::Path& path, std::uint8_t port, ib_uverbs_ah_attr& ah);
 
 /// Tells the ID's channel.
 void report(Id& id, UserEvent type, std::int32_t status = 0);

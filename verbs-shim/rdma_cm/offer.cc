@@ -46,8 +46,8 @@ void offer_connection_device() {
   if (found != nullptr) reinterpret_cast<decltype(verbena_path_offer_device)*>(found)(&kFunctions);
 }
 
-void deliver(const Device& from, const cm::Event& event) {
-  CmDevice::instance().connection_event(from, event);
+void deliver(const Device& from, std::uint32_t port, const cm::Event& event) {
+  CmDevice::instance().connection_event(from, port, event);
 }
 
 }  // namespace verbena::shim

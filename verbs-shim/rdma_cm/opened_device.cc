@@ -36,73 +36,81 @@ void OpenedDevice::let_go_if_removed() {
   if (engine() != nullptr && engine()->is_removed()) close_device(std::exchange(context_, nullptr));
 }
 
+bool DevicePort::is_up() const {
+  return engine()->run([&](nic::Nic& nic, Time) { return nic.config().port(number_).is_up; });
+}
+
 void OpenedDevices::let_go_of_removed() {
-  for (OpenedDevice& one : devices_) one.let_go_if_removed();
+  for (const auto& one : devices_) one->let_go_if_removed();
 }
 
-std::vector<OpenedDevice>& OpenedDevices::all() {
-  if (devices_.empty())
-    for (Device* const device : all_devices()) devices_.emplace_back(*device);
-  return devices_;
+std::vector<DevicePort>& OpenedDevices::all() {
+  if (!devices_.empty()) return ports_;
+  for (Device* const device : all_devices()) {
+    devices_.push_back(std::make_unique<OpenedDevice>(*device));
+    for (const host::DeviceIdentity& port : device->ports) ports_.emplace_back(*devices_.back(), port.number.port);
+  }
+  return ports_;
 }
 
-host::Engine* OpenedDevices::any_engine() const {
-  for (const OpenedDevice& one : devices_)
-    if (one.engine() != nullptr) return one.engine();
-  return nullptr;
+std::vector<host::Engine*> OpenedDevices::engines() const {
+  std::vector<host::Engine*> engines;
+  for (const auto& one : devices_)
+    if (one->engine() != nullptr) engines.push_back(one->engine());
+  return engines;
 }
 
-/// Rather one whose port is up, as cma_bind_loopback of the kernel has it. Null: none can be opened.
-OpenedDevice* OpenedDevices::first() {
-  OpenedDevice* found = nullptr;
-  for (OpenedDevice& one : all()) {
+/// Rather one that is up, as cma_bind_loopback of the kernel has it. Null: none can be opened.
+DevicePort* OpenedDevices::first() {
+  DevicePort* found = nullptr;
+  for (DevicePort& one : all()) {
     if (!one.require()) continue;
-    if (one.engine()->run([](nic::Nic& nic, Time) { return nic.config().port(1).is_up; })) return &one;
+    if (one.is_up()) return &one;
     if (found == nullptr) found = &one;
   }
   return found;
 }
 
-Result<OpenedDevice*, int> OpenedDevices::with(const Address& address) {
+Result<DevicePort*, int> OpenedDevices::with(const Address& address) {
   if (address.needs_scope() && address.scope == 0) return Failure{EINVAL};
-  OpenedDevice* found = nullptr;
+  DevicePort* found = nullptr;
   const auto has_it =
-      std::ranges::find_if(all(), [&](const OpenedDevice& one) { return has_address(one.identity(), address); });
-  if (has_it != devices_.end()) found = &*has_it;
+      std::ranges::find_if(all(), [&](const DevicePort& one) { return has_address(one.identity(), address); });
+  if (has_it != ports_.end()) found = &*has_it;
   if (found == nullptr && !address.needs_scope() && !is_on_machine(address)) return Failure{EADDRNOTAVAIL};
   if (found == nullptr || !found->require()) return Failure{ENODEV};
   return found;
 }
 
-OpenedDevice* OpenedDevices::towards(const Address& destination) {
+DevicePort* OpenedDevices::towards(const Address& destination) {
   if (destination.is_any()) return first();
   std::vector<const host::DeviceIdentity*> identities;
-  for (const OpenedDevice& one : all()) identities.push_back(&one.identity());
+  for (const DevicePort& one : all()) identities.push_back(&one.identity());
   const auto place = find_route(identities, destination);
   if (!place) return first();
-  OpenedDevice& found = devices_[*place];
+  DevicePort& found = ports_[*place];
   return found.require() ? &found : nullptr;
 }
 
-std::vector<OpenedDevice*> OpenedDevices::at(const Address& source) {
-  std::vector<OpenedDevice*> found;
+std::vector<DevicePort*> OpenedDevices::at(const Address& source) {
+  std::vector<DevicePort*> found;
   if (!source.is_any()) {
     if (const auto only = with(source)) found.push_back(*only);
     return found;
   }
-  for (OpenedDevice& one : all())
+  for (DevicePort& one : all())
     if (one.require()) found.push_back(&one);
   return found;
 }
 
-OpenedDevice* OpenedDevices::of(const Device& device) {
-  for (OpenedDevice& one : devices_)
-    if (one.is(device)) return &one;
+DevicePort* OpenedDevices::of(const Device& device, std::uint32_t port) {
+  for (DevicePort& one : ports_)
+    if (one.is(device, port)) return &one;
   return nullptr;
 }
 
-bool OpenedDevices::has_another_than(const OpenedDevice& one) const {
-  for (const OpenedDevice& other : devices_)
+bool OpenedDevices::has_another_than(const DevicePort& one) const {
+  for (const DevicePort& other : ports_)
     if (&other != &one && other.engine() != nullptr && !other.engine()->is_removed()) return true;
   return false;
 }

@@ -1,7 +1,8 @@
-// OpenedDevice: a verbs device that IDs of a process stand on; OpenedDevices: all of them.
+// OpenedDevice: a verbs device that IDs of a process stand on; DevicePort: the port of it that an ID is bound to;
+// OpenedDevices: all of them.
 //
 // Solely responsible for having a device open where an ID needs it, and no other one: it is opened at first use, and
-// again once it has become another one (after a fork, or a removal); and for finding the one that has an address or
+// again once it has become another one (after a fork, or a removal); and for finding the port that has an address or
 // leads to one. Guarded by the lock of the device rdma_cm.
 // Tested by: tests/shim/rdma_cm/rdma_cm_devices_test.cc, tests/shim/rdma_cm/rdma_cm_one_goes_test.cc
 #pragma once
@@ -9,6 +10,8 @@
 #include <infiniband/verbs.h>
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "emulator/host/engine/engine.h"
@@ -27,45 +30,79 @@ class OpenedDevice {
   bool require();
   /// It is there again, for whoever opens it, once nobody holds the removed one. Not from the engine's threads.
   void let_go_if_removed();
-  bool is(const Device& device) const { return device_ == &device; }
-  const host::DeviceIdentity& identity() const { return device_->identity; }
-  __be64 guid() const { return node_guid(*device_); }
-  const wire::Gid& gid() const { return identity().gids[0]; }
+  const Device& device() const { return *device_; }
 
  private:
   Device* device_;
   ibv_context* context_ = nullptr;
 };
 
+/// What an ID has to do with: an address, and the communication manager behind it.
+class DevicePort {
+ public:
+  /// `number`: of the port, from 1.
+  DevicePort(OpenedDevice& opened, std::uint32_t number) : opened_(&opened), number_(number) {}
+  std::uint8_t number() const { return static_cast<std::uint8_t>(number_); }
+  bool is(const Device& device, std::uint32_t number) const {
+    return &opened_->device() == &device && number_ == number;
+  }
+  const host::DeviceIdentity& identity() const { return opened_->device().ports[number_ - 1]; }
+  __be64 guid() const { return node_guid(opened_->device()); }
+  const wire::Gid& gid() const { return identity().gids[0]; }
+
+  // As OpenedDevice.
+  host::Engine* engine() const { return opened_->engine(); }
+  bool require() { return opened_->require(); }
+
+  // These are for a device that is open.
+  bool is_up() const;
+  template <class Call>
+  auto run_connections(Call&& call) const {
+    return engine()->run_connections(std::forward<Call>(call), number_);
+  }
+  const host::ServiceDirectory& services() const { return engine()->services(number_); }
+  std::optional<wire::PathAddress> resolve(const wire::Gid& address) const {
+    return engine()->resolve(address, number_);
+  }
+
+ private:
+  OpenedDevice* opened_;
+  std::uint32_t number_;
+};
+
 class OpenedDevices {
  public:
   /// The devices that are not there any more are closed.
   void let_go_of_removed();
-  /// Null: none is open.
-  host::Engine* any_engine() const;
+  /// Of the devices that are open.
+  std::vector<host::Engine*> engines() const;
 
   // These open what they find.
 
   /// The one that has the address. The error is an errno value, as the kernel's rdma_bind_addr has it: EADDRNOTAVAIL,
   /// or ENODEV if an interface without a device has it, or if the device cannot be opened; EINVAL: a link-local address
   /// without its interface.
-  Result<OpenedDevice*, int> with(const Address& address);
+  Result<DevicePort*, int> with(const Address& address);
   /// The one by which packets to the address leave. Null: it cannot be opened.
-  OpenedDevice* towards(const Address& destination);
+  DevicePort* towards(const Address& destination);
   /// Those on which an ID with this source hears: any address is that of each that can be opened.
-  std::vector<OpenedDevice*> at(const Address& source);
+  std::vector<DevicePort*> at(const Address& source);
 
   /// Null: nothing stands on it yet.
-  OpenedDevice* of(const Device& device);
-  bool has_another_than(const OpenedDevice& one) const;
-  auto begin() { return devices_.begin(); }
-  auto end() { return devices_.end(); }
+  DevicePort* of(const Device& device, std::uint32_t port);
+  /// There is one that is open, and not of a device that is removed.
+  bool has_another_than(const DevicePort& one) const;
+  /// All ports.
+  auto begin() { return ports_.begin(); }
+  auto end() { return ports_.end(); }
 
  private:
-  std::vector<OpenedDevice>& all();
-  OpenedDevice* first();
+  std::vector<DevicePort>& all();
+  DevicePort* first();
 
-  std::vector<OpenedDevice> devices_;  // filled once: IDs point at its elements
+  // Filled once: ports point at their devices, and IDs at ports.
+  std::vector<std::unique_ptr<OpenedDevice>> devices_;
+  std::vector<DevicePort> ports_;
 };
 
 }  // namespace verbena::shim::rdma_cm

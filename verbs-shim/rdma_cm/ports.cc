@@ -50,13 +50,13 @@ int Ports::check(const Id& id, std::uint16_t port, bool reuse) const {
   return 0;
 }
 
-int Ports::claim(Id& id, OpenedDevice& device, IpVersion version) {
+int Ports::claim(Id& id, DevicePort& at, IpVersion version) {
   const std::uint64_t service = service_id(id, id.source.port);
-  std::weak_ptr<host::ServiceClaim>& known = claims_[{&device, service, version}];
+  std::weak_ptr<host::ServiceClaim>& known = claims_[{&at, service, version}];
   std::shared_ptr<host::ServiceClaim> own = known.lock();
   int error = 0;
   if (own == nullptr) {
-    auto made = device.engine()->services().claim({service, version, id.source.is_any()}, error);
+    auto made = at.services().claim({service, version, id.source.is_any()}, error);
     if (made) known = own = std::make_shared<host::ServiceClaim>(std::move(*made));
   }
   if (own != nullptr) id.claims.push_back(std::move(own));
@@ -78,11 +78,11 @@ int Ports::take(Id& id, const Address& address) {
   int error = check(id, address.port, id.reuse_address);
   // What other processes of the node have stands in the way of both versions unless each is for its own only.
   const wire::IpVersions claimed = is_family_only(id) ? own_version(id) : wire::kBothIpVersions;
-  const auto devices = error == 0 ? devices_.at(address) : std::vector<OpenedDevice*>{};
-  if (error == 0 && devices.empty()) error = ENODEV;
-  for (OpenedDevice* const device : devices)
+  const auto places = error == 0 ? devices_.at(address) : std::vector<DevicePort*>{};
+  if (error == 0 && places.empty()) error = ENODEV;
+  for (DevicePort* const place : places)
     for (const IpVersion version : {IpVersion::ipv4, IpVersion::ipv6})
-      if (error == 0 && includes(claimed, version)) error = claim(id, *device, version);
+      if (error == 0 && includes(claimed, version)) error = claim(id, *place, version);
   if (error == 0) return 0;
   id.claims.clear();
   id.source = before;
@@ -97,23 +97,23 @@ int Ports::start_listening(Id& id) {
   }
   const std::uint64_t service = service_id(id, id.source.port);
   const wire::IpVersions audience = audience_of(id);
-  const std::vector<OpenedDevice*> devices = devices_.at(id.source);
-  if (devices.empty()) return ENODEV;
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    const bool is_free = devices[i]->engine()->run_connections(
+  const std::vector<DevicePort*> places = devices_.at(id.source);
+  if (places.empty()) return ENODEV;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const bool is_free = places[i]->run_connections(
         [&](cm::ConnectionManager& manager, Time) { return manager.listeners().add(service, id.serial, audience); });
     if (is_free) continue;
     for (std::size_t before = 0; before < i; ++before)
-      devices[before]->engine()->run_connections([&](cm::ConnectionManager& manager, Time) {
+      places[before]->run_connections([&](cm::ConnectionManager& manager, Time) {
         manager.listeners().remove(service, id.serial);
         return true;
       });
     return EADDRINUSE;
   }
-  for (OpenedDevice* const device : devices)
+  for (DevicePort* const place : places)
     for (const IpVersion version : {IpVersion::ipv4, IpVersion::ipv6})
       if (id.owns_port() && includes(audience, version))
-        id.listening.push_back({device, device->engine()->services().serve(service, version)});
+        id.listening.push_back({place, place->services().serve(service, version)});
   return 0;
 }
 

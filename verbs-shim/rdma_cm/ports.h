@@ -1,9 +1,9 @@
 // Ports: who may be bound to one, and who listens there, as the kernel's cma_check_port and cma_bind_port have it.
 //
-// Solely responsible for the ports of a process's IDs. A port is that of a device's address: what an ID is bound to is
-// claimed under the names of its device, or of every device if it is bound to any address, and there once for each IP
-// version that it stands in the way of. IDs of this process share a name where the kernel's rules let them share the
-// port. Guarded by the device's lock.
+// Solely responsible for the ports of a process's IDs. A port is that of an address, which a device's port has
+// (DevicePort): what an ID is bound to is claimed under its names, or those of every one if it is bound to any address,
+// and there once for each IP version that it stands in the way of. IDs of this process share a name where the kernel's
+// rules let them share the port. Guarded by the device's lock.
 // Tested by: tests/shim/rdma_cm/rdma_cm_family_test.cc
 #pragma once
 
@@ -34,11 +34,11 @@ class Ports {
 
  private:
   int check(const Id& id, std::uint16_t port, bool reuse) const;
-  int claim(Id& id, OpenedDevice& device, host::IpVersion version);
+  int claim(Id& id, DevicePort& at, host::IpVersion version);
 
   const IdTable& ids_;
   OpenedDevices& devices_;
-  std::map<std::tuple<const OpenedDevice*, std::uint64_t, host::IpVersion>, std::weak_ptr<host::ServiceClaim>> claims_;
+  std::map<std::tuple<const DevicePort*, std::uint64_t, host::IpVersion>, std::weak_ptr<host::ServiceClaim>> claims_;
   host::DrawnNumbers random_{std::nullopt};  // two processes of a node must not draw the same ones
 };
 

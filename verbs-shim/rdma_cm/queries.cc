@@ -52,10 +52,10 @@ void write_address(const Address& address, __kernel_sockaddr_storage& into) {
 }
 
 void write_device(const Id& id, rdma_ucm_query_addr_resp& response) {
-  if (id.device == nullptr) return;
-  response.node_guid = id.device->guid();
-  response.ibdev_index = id.device->identity().number.device;
-  response.port_num = 1;
+  if (id.device_port == nullptr) return;
+  response.node_guid = id.device_port->guid();
+  response.ibdev_index = id.device_port->identity().number.device;
+  response.port_num = id.device_port->number();
   response.pkey = kPkey;
 }
 
@@ -74,9 +74,9 @@ int query_gids(const Call& call, const Id& id, std::uint64_t into) {
   if (call.out_bytes < offsetof(rdma_ucm_query_addr_resp, ibdev_index)) return ENOSPC;
   rdma_ucm_query_addr_resp response{};
   write_device(id, response);
-  const wire::Gid own = id.device != nullptr ? id.device->gid() : wire::Gid{};
+  const wire::Gid own = id.device_port != nullptr ? id.device_port->gid() : wire::Gid{};
   write_infiniband_address(id, id.source, own, response.src_addr);
-  write_infiniband_address(id, id.destination, id.device != nullptr ? id.destination.gid : wire::Gid{},
+  write_infiniband_address(id, id.destination, id.device_port != nullptr ? id.destination.gid : wire::Gid{},
                            response.dst_addr);
   response.src_size = response.dst_size = sizeof(sockaddr_ib);
   return respond(call, into, &response, sizeof response);
@@ -90,14 +90,14 @@ int query_path(const Call& call, const Id& id, std::uint64_t into) {
   } response;
   static_assert(offsetof(decltype(response), path) == sizeof(rdma_ucm_query_path_resp));
   if (call.out_bytes < sizeof(rdma_ucm_query_path_resp)) return ENOSPC;
-  response.paths = id.device != nullptr && has_route(id) ? 1 : 0;
+  response.paths = id.device_port != nullptr && has_route(id) ? 1 : 0;
   // As the kernel counts: how many there are, whether or not there is room for them.
   const bool has_room = call.out_bytes - sizeof(rdma_ucm_query_path_resp) > sizeof(ib_path_rec_data);
   if (response.paths == 0 || !has_room) return respond(call, into, &response, sizeof(rdma_ucm_query_path_resp));
   response.path.flags = IBV_PATH_FLAG_GMP | IBV_PATH_FLAG_PRIMARY | IBV_PATH_FLAG_BIDIRECTIONAL;
   ibv_path_record& path = response.path.path;
   std::ranges::copy(id.destination.gid.octets, path.dgid.raw);
-  std::ranges::copy(id.device->gid().octets, path.sgid.raw);
+  std::ranges::copy(id.device_port->gid().octets, path.sgid.raw);
   path.flowlabel_hoplimit = htobe32(id.path.flow_label << kFlowLabelShift | id.path.hop_limit);
   path.tclass = id.path.traffic_class;
   path.reversible_numpath = kReversible | kOnePath;
@@ -123,13 +123,13 @@ int Commands::query_route(const Call& call) {
   std::memcpy(&response.src_addr, &address, sizeof response.src_addr);
   address_to(id->destination, address);
   std::memcpy(&response.dst_addr, &address, sizeof response.dst_addr);
-  if (id->device != nullptr) {
-    response.node_guid = id->device->guid();
-    response.ibdev_index = id->device->identity().number.device;
-    response.port_num = 1;
+  if (id->device_port != nullptr) {
+    response.node_guid = id->device_port->guid();
+    response.ibdev_index = id->device_port->identity().number.device;
+    response.port_num = id->device_port->number();
     ib_user_path_rec& route = response.ib_route[0];
     std::ranges::copy(id->destination.gid.octets, route.dgid);
-    std::ranges::copy(id->device->gid().octets, route.sgid);
+    std::ranges::copy(id->device_port->gid().octets, route.sgid);
     response.num_paths = has_route(*id) ? 1 : 0;
     route.pkey = kPkey;
     if (has_route(*id)) {

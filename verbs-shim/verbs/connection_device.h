@@ -5,6 +5,8 @@
 // Tested by: tests/shim/rdma_cm/rdma_cm_test.cc
 #pragma once
 
+#include <cstdint>
+
 namespace verbena::cm {
 struct Event;
 }
@@ -16,7 +18,7 @@ struct Device;
 /// Tells the path shim, if the program has it, what to do with the device. Once, before the program can open it.
 void offer_connection_device();
 
-/// What the connection manager of this device's engine has to say.
-void deliver(const Device& from, const cm::Event& event);
+/// What the communication manager of a port of this device, from 1, has to say.
+void deliver(const Device& from, std::uint32_t port, const cm::Event& event);
 
 }  // namespace verbena::shim

@@ -85,7 +85,7 @@ class Process::DeviceEvents final : public host::EventSink {
   explicit DeviceEvents(const Device& device) : device_(device) {}
   void async_event(const nic::AsyncEvent& event) override { instance().async_event(device_, event); }
   void completion_event(const nic::CompletionEvent& event) override { instance().completion_event(event); }
-  void connection_event(const cm::Event& event) override { deliver(device_, event); }
+  void connection_event(std::uint32_t port, const cm::Event& event) override { deliver(device_, port, event); }
 
  private:
   const Device& device_;

@@ -1,6 +1,6 @@
-// ConnectionService: a process's share in QP1 of its node.
+// ConnectionService: a process's share in QP1 of a port of its node.
 //
-// Solely responsible for which of the datagrams that reach the node's QP1 this process takes, and for running the
+// Solely responsible for which of the datagrams that reach the port's QP1 this process takes, and for running the
 // communication manager (emulator/cm) under the engine's lock. Every process of a node may get every such datagram (the
 // links do not know better): it takes those for its own connections, by the slot in the communication ID, and those for
 // services that it or nobody listens for. It looks after the processes at the other ends too, since one that is killed
@@ -25,7 +25,7 @@
 
 namespace verbena::host {
 
-class ConnectionService final : public nic::ManagementSink {
+class ConnectionService final {
  public:
   static constexpr std::size_t kUnclaimedMax = 64;
   static constexpr std::size_t kBudget = 64;  // datagrams a step
@@ -48,7 +48,7 @@ class ConnectionService final : public nic::ManagementSink {
 
   // Under the engine's lock.
   cm::ConnectionManager& manager() { return cm_; }
-  void management_datagram(Time now, const wire::PacketView& packet) override;
+  void management_datagram(Time now, const wire::PacketView& packet);
   /// When step() wants to be called.
   Time due() const { return due_; }
   /// Something was asked of the manager.

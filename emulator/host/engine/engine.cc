@@ -61,7 +61,7 @@ void Engine::after_unlock(bool kick) {
     const std::lock_guard guard(lock_);
     pass_.finish_call(pass_.clock().exact());
   }
-  if (events_.is_due()) events_.dispatch(lock_, live_.nic(), live_.connections().manager());
+  if (events_.is_due()) events_.dispatch(lock_, live_.nic(), live_.connections());
   if (pass_.has_questions()) recheck_connections();
   if (kick && thread_ != nullptr) thread_->kick();
 }

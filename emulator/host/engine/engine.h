@@ -68,15 +68,16 @@ class Engine final {
     return result;
   }
 
-  /// The same as run() for the communication manager. Who asks it for something is not about to answer: what was
-  /// received before a DREQ is acknowledged before it.
+  /// The same as run() for the communication manager of a port, from 1. Who asks it for something is not about to
+  /// answer: what was received before a DREQ is acknowledged before it.
   template <class Call>
-  auto run_connections(Call&& call) {
+  auto run_connections(Call&& call, std::uint32_t port = 1) {
     lock_.lock();
     const Time now = pass_.clock().now();
     pass_.acknowledge(now);
-    auto result = call(live_.connections().manager(), now);
-    live_.connections().note_activity();
+    ConnectionService& service = live_.connections().of_port(port);
+    auto result = call(service.manager(), now);
+    service.note_activity();
     pass_.step_connections(now);
     finish_call(now);
     return result;
@@ -85,7 +86,9 @@ class Engine final {
   nic::VerbsResult<void> attach_group(nic::QpHandle qp, const wire::Gid& group);
   nic::VerbsResult<void> detach_group(nic::QpHandle qp, const wire::Gid& group);
 
-  const ServiceDirectory& services() const { return live_.connections().directory(); }
+  const ServiceDirectory& services(std::uint32_t port = 1) const {
+    return live_.connections().of_port(port).directory();
+  }
   const LinkKind& link_kind() const { return *find_link_kind(config_.link); }
 
   /// ibv_poll_cq: completions that wait, else one pass over the link. Who polls in vain on a core that others need

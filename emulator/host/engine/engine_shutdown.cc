@@ -67,10 +67,13 @@ void Engine::drain(Duration limit) {
 void Engine::disconnect_all(std::span<Engine* const> engines) {
   const CancellationShield shield;
   for (Engine* const engine : engines)
-    engine->run_connections([](cm::ConnectionManager& manager, Time now) {
-      manager.disconnect_all(now);
-      return true;
-    });
+    for (std::uint32_t port = 1; port <= engine->nic_config().port_count; ++port)
+      engine->run_connections(
+          [](cm::ConnectionManager& manager, Time now) {
+            manager.disconnect_all(now);
+            return true;
+          },
+          port);
   // The repetitions end by themselves: those of the manager have a named maximum.
   for (bool waits = true; waits;) {
     waits = false;
@@ -78,7 +81,7 @@ void Engine::disconnect_all(std::span<Engine* const> engines) {
       engine->service();  // the thread that does so otherwise may be the one that is here
       engine->progress();
       engine->lock_.lock();
-      if (engine->live_.connections().manager().awaits_disconnects()) waits = true;
+      if (engine->live_.connections().awaits_disconnects()) waits = true;
       engine->lock_.unlock();
     }
     if (waits) engines.front()->config_.sleeper->pause(kPause);

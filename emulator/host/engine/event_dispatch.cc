@@ -13,7 +13,7 @@ namespace verbena::host {
 struct EventDispatch::Batch {
   static constexpr std::size_t kMost = 16;
 
-  Batch(nic::Nic& nic, cm::ConnectionManager& connections) {
+  Batch(nic::Nic& nic, ConnectionServices& connections) {
     while (async_count < async.size()) {
       const auto event = nic.poll_event();
       if (!event) break;
@@ -24,7 +24,7 @@ struct EventDispatch::Batch {
       if (!event) break;
       completions[completion_count++] = *event;
     }
-    connection = connections.events().poll();
+    connection = connections.poll_event();
   }
   bool is_empty() const { return async_count == 0 && completion_count == 0 && !connection; }
 
@@ -32,10 +32,10 @@ struct EventDispatch::Batch {
   std::array<nic::CompletionEvent, kMost> completions;
   std::size_t async_count = 0;
   std::size_t completion_count = 0;
-  std::optional<cm::Event> connection;
+  std::optional<ConnectionServices::PortEvent> connection;
 };
 
-void EventDispatch::dispatch(FairLock& lock, nic::Nic& nic, cm::ConnectionManager& connections) {
+void EventDispatch::dispatch(FairLock& lock, nic::Nic& nic, ConnectionServices& connections) {
   const CancellationShield shield;
   // One thread dispatches at a time; the others leave a ticket, and it goes on until no ticket is left.
   std::uint32_t tickets = dispatchers_.fetch_add(1, std::memory_order_acq_rel) + 1;
@@ -47,16 +47,16 @@ void EventDispatch::dispatch(FairLock& lock, nic::Nic& nic, cm::ConnectionManage
 }
 
 /// False: there were none.
-bool EventDispatch::deliver(FairLock& lock, nic::Nic& nic, cm::ConnectionManager& connections) {
+bool EventDispatch::deliver(FairLock& lock, nic::Nic& nic, ConnectionServices& connections) {
   const Batch batch = [&] {
     const std::lock_guard guard(lock);
     Batch taken(nic, connections);
-    waiting_.store(nic.has_events() || !connections.events().empty(), std::memory_order_relaxed);
+    waiting_.store(nic.has_events() || connections.has_events(), std::memory_order_relaxed);
     return taken;
   }();
   for (std::size_t i = 0; i < batch.async_count; ++i) sink_.async_event(batch.async[i]);
   for (std::size_t i = 0; i < batch.completion_count; ++i) sink_.completion_event(batch.completions[i]);
-  if (batch.connection) sink_.connection_event(*batch.connection);
+  if (batch.connection) sink_.connection_event(batch.connection->port, batch.connection->event);
   return !batch.is_empty();
 }
 

@@ -11,6 +11,9 @@ namespace verbena::host {
 namespace {
 
 constexpr unsigned kFirstIdShift = 10;  // communication IDs go on about as fast as they can be used up
+// A peer knows a connection by its ID and the GUID of the device, whichever port it is on (cm_insert_remote_id of
+// Linux): the managers of the ports begin far from each other.
+constexpr std::uint32_t kIdsOfPort = (1u << cm::kIdSlotShift) / kPortsMax;
 
 nic::NicConfig nic_config_of(const OpenedLink& opened, const EngineConfig& config, std::uint64_t seed) {
   static_assert(kPortsMax == nic::kPortsMax);
@@ -21,7 +24,7 @@ nic::NicConfig nic_config_of(const OpenedLink& opened, const EngineConfig& confi
   made.gid_count = 0;
   for (std::uint32_t port = 1; port <= made.port_count; ++port) {
     nic::PortConfig& own = made.ports[port - 1];
-    own.mac = (port == 1 ? opened.address : opened.further_addresses.at(port - 2)).mac();
+    own.mac = (port == 1 ? opened.address : opened.further_ports.at(port - 2).address).mac();
     own.is_up = opened.link->of_port(port).has_signal();
     own.gids_begin = made.gid_count;
     const DeviceIdentity identity = identity_of(config, port);
@@ -35,12 +38,13 @@ nic::NicConfig nic_config_of(const OpenedLink& opened, const EngineConfig& confi
 }
 
 cm::Config cm_config_of(const OpenedLink& opened, const DeviceIdentity& identity, std::uint32_t first_id) {
+  const std::uint32_t port = identity.number.port;
   cm::Config made;
   made.address = identity.address;
-  made.path_address = opened.address;
+  made.path_address = port == 1 ? opened.address : opened.further_ports.at(port - 2).address;
   made.slot = opened.slot;
   made.ca_guid = number_of(identity.node_guid);
-  made.first_id = first_id;
+  made.first_id = first_id + (port - 1) * kIdsOfPort;
   made.udp_source_port = opened.udp_source_port;
   return made;
 }
@@ -62,16 +66,20 @@ std::string LiveNic::open(OpenedLink opened, const EngineConfig& config) {
   is_decorated_ = opened.is_decorated || port_ != link_.get();
 
   stats_ = StatsBlock::open(config.stats_path, config.fabric, config.address, opened.slot);
-  const DeviceIdentity identity = identity_of(config);
   config.nic.apply(nic_config);
   nic_ = std::make_unique<nic::Nic>(nic_config, memory_, stats_->counters());
   // Never from the seed: a peer may remember those of a process that had the same one.
   const auto first_id =
       static_cast<std::uint32_t>(config.seed ? std::uint64_t(config.clock->now().ns >> kFirstIdShift) : numbers());
   const bool reaches_by_slot = find_link_kind(config.link)->reaches_by_slot;
-  connections_ = std::make_unique<ConnectionService>(
-      cm_config_of(opened, identity, first_id), ServiceDirectory(config.fabric, opened.slot, config.address),
-      reaches_by_slot ? ConnectionService::Peers::all_here : ConnectionService::Peers::anywhere, parts_.last_words);
+  connections_ = std::make_unique<ConnectionServices>();
+  for (std::uint32_t port = 1; port <= nic_config.port_count; ++port) {
+    const DeviceIdentity identity = identity_of(config, port);
+    connections_->add(std::make_unique<ConnectionService>(
+        cm_config_of(opened, identity, first_id), ServiceDirectory(config.fabric, opened.slot, identity.address),
+        reaches_by_slot ? ConnectionService::Peers::all_here : ConnectionService::Peers::anywhere,
+        port == 1 ? parts_.last_words : opened.further_ports.at(port - 2).last_words));
+  }
   nic_->set_management(connections_.get());
   return {};
 }

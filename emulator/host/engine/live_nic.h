@@ -10,7 +10,7 @@
 
 #include "emulator/host/config/engine_config.h"
 #include "emulator/host/engine/app_memory.h"
-#include "emulator/host/engine/connection_service.h"
+#include "emulator/host/engine/connection_services.h"
 #include "emulator/host/link/decorators.h"
 #include "emulator/host/link/link.h"
 #include "emulator/host/node/stats_file.h"
@@ -25,21 +25,23 @@ class LiveNic {
   bool is_open() const { return nic_ != nullptr; }
 
   nic::Nic& nic() const { return *nic_; }
-  ConnectionService& connections() const { return *connections_; }
+  ConnectionServices& connections() const { return *connections_; }
   nic::Counters& counters() const { return stats_->counters(); }
   Link& link() const { return *link_; }
   const LinkParts& parts() const { return parts_; }
   /// What the NIC talks to: the link, or what stands in front of it.
   FramePort& port() const { return *port_; }
+  /// The same for frames of one port only, from 1.
+  FramePort& frames_of(std::uint32_t port) const {
+    return nic_->config().port_count == 1 ? *port_ : link_->frames_of(port);
+  }
   /// Captures and delays stand there. They want the time of every pass.
   bool is_decorated() const { return is_decorated_; }
   /// Frames come out of the kernel, by Link::fetch().
   bool frames_need_kernel() const { return kernel_frames_; }
 
   /// Something is left to be sent.
-  bool owes() const {
-    return nic_->has_work() || !connections_->manager().outbox().empty() || port_->next_deadline().has_value();
-  }
+  bool owes() const { return nic_->has_work() || connections_->owes() || port_->next_deadline().has_value(); }
   /// Asks the link to be woken by frames. False: frames wait, do not sleep. Those that a decorator has kept have left
   /// the link already.
   bool arm();
@@ -57,7 +59,7 @@ class LiveNic {
   bool is_decorated_ = false;
   AppMemory memory_;
   std::unique_ptr<StatsBlock> stats_;
-  std::unique_ptr<ConnectionService> connections_;  // outlives nic_
+  std::unique_ptr<ConnectionServices> connections_;  // outlives nic_
   std::unique_ptr<nic::Nic> nic_;
   std::unique_ptr<Link> link_;
   LinkParts parts_;            // of link_

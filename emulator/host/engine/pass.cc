@@ -137,8 +137,9 @@ void Pass::send_answer(Time now) {
 }
 
 void Pass::step_connections(Time now, ConnectionService::Arrived arrived) {
-  if (live_.connections().step(now, live_.port(), live_.counters(), arrived) != 0) live_.port().publish();
-  if (!live_.connections().manager().events().empty()) events_.note();
+  const auto frames_of = [&](std::uint32_t port) -> FramePort& { return live_.frames_of(port); };
+  if (live_.connections().step(now, frames_of, live_.counters(), arrived) != 0) live_.port().publish();
+  if (live_.connections().has_events()) events_.note();
   if (live_.connections().has_questions(now)) questions_wait_.store(true, std::memory_order_relaxed);
 }
 

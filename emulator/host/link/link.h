@@ -81,6 +81,8 @@ class Link : public FramePort {
   virtual std::optional<wire::PathAddress> resolve(const wire::Gid& address) = 0;
   /// Of a NIC with several ports, the link of one, from 1: each has notices, a signal and neighbours of its own.
   virtual Link& of_port(std::uint32_t) { return *this; }
+  /// Where frames of that port go in that name no headers, as those of its communication manager.
+  virtual FramePort& frames_of(std::uint32_t) { return *this; }
 
   // -- Sleeping --
   /// What a thread that wants to sleep waits for (POLLIN). `frames` become readable when frames arrive after arm()
@@ -110,6 +112,12 @@ struct LinkParts {
   LastWordsCarrier* last_words = nullptr;
 };
 
+/// What is a port's own where a NIC has several.
+struct OpenedPort {
+  wire::PathAddress address;
+  LastWordsCarrier* last_words = nullptr;
+};
+
 /// What opening a link yields: it, and where the process stands behind it.
 struct OpenedLink {
   std::unique_ptr<Link> link;
@@ -117,12 +125,12 @@ struct OpenedLink {
   bool fetches = true;    // frames come out of the kernel, by fetch(); else they lie before receive()
   std::uint8_t slot = 0;  // QPNs begin at slot << 16
   wire::Medium medium = wire::Medium::ethernet;
-  wire::PathAddress address;                         // the node's own
-  std::vector<wire::PathAddress> further_addresses;  // of the NIC's ports from the second on (ports_link.h)
-  bool is_decorated = false;                         // captures and faults stand inside of it
-  std::uint32_t mtu_bytes = 4096;                    // the largest path MTU that fits its frames
-  std::uint16_t udp_source_port = 0;                 // the one port that frames leave from; 0: any
-  std::uint32_t window_bytes = 0;  // what a QP may have unacknowledged without overrunning the peer; 0: any
+  wire::PathAddress address;              // the node's own
+  std::vector<OpenedPort> further_ports;  // of the NIC, from the second on (ports_link.h)
+  bool is_decorated = false;              // captures and faults stand inside of it
+  std::uint32_t mtu_bytes = 4096;         // the largest path MTU that fits its frames
+  std::uint16_t udp_source_port = 0;      // the one port that frames leave from; 0: any
+  std::uint32_t window_bytes = 0;         // what a QP may have unacknowledged without overrunning the peer; 0: any
 };
 
 }  // namespace verbena::host

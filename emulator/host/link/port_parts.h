@@ -32,7 +32,7 @@ class PortParts final : private PeerScheduling,
     if (all_have(&LinkParts::relay)) made.relay = this;
     made.groups = this;
     made.fork_guard = this;
-    made.last_words = ports_.front().last_words;  // of QP1, which is the first port's
+    made.last_words = ports_.front().last_words;  // the first port's; the others have their own (OpenedPort)
     return made;
   }
 

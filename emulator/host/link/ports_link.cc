@@ -48,7 +48,7 @@ Result<OpenedLink, std::string> PortsLink::open(std::vector<Port> ports) {
     if (const std::uint32_t window = port.opened.window_bytes; window != 0)
       made.window_bytes = made.window_bytes != 0 ? std::min(made.window_bytes, window) : window;
     made.is_decorated = made.is_decorated || &port.frames() != port.opened.link.get();
-    if (&port != &ports.front()) made.further_addresses.push_back(port.opened.address);
+    if (&port != &ports.front()) made.further_ports.push_back({port.opened.address, port.opened.parts.last_words});
   }
   std::unique_ptr<PortsLink> link(new PortsLink(std::move(ports)));
   if (!link->watch_descriptors())
@@ -73,7 +73,6 @@ bool PortsLink::watch_descriptors() {
 
 // -- Frames -----------------------------------------------------------------------------------------------------------
 
-/// Datagrams of the connection manager name no headers: they are the first port's.
 std::span<std::byte> PortsLink::reserve(const nic::Destination& destination, std::size_t bytes) {
   const std::size_t port = destination.headers != nullptr ? destination.headers->port() : 1;
   reserved_ = &ports_[port - 1].frames();

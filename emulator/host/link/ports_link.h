@@ -27,6 +27,7 @@ class PortsLink final : public Link {
   static Result<OpenedLink, std::string> open(std::vector<Port> ports);
 
   Link& of_port(std::uint32_t port) override { return *ports_[port - 1].opened.link; }
+  FramePort& frames_of(std::uint32_t port) override { return ports_[port - 1].frames(); }
 
   std::span<std::byte> reserve(const nic::Destination& destination, std::size_t bytes) override;
   void commit(std::size_t bytes, wire::IcrcState icrc) override { reserved_->commit(bytes, icrc); }

@@ -164,8 +164,8 @@ BOOST_AUTO_TEST_CASE(the_least_of_the_ports_is_what_the_nic_has) {
   TwoCables cables;
   BOOST_TEST(cables.opened.mtu_bytes == 1024u);
   BOOST_TEST((cables.opened.address == wire::PathAddress(node_mac(own(1)))));
-  BOOST_REQUIRE(cables.opened.further_addresses.size() == 1u);
-  BOOST_TEST((cables.opened.further_addresses[0] == wire::PathAddress(node_mac(own(2)))));
+  BOOST_REQUIRE(cables.opened.further_ports.size() == 1u);
+  BOOST_TEST((cables.opened.further_ports[0].address == wire::PathAddress(node_mac(own(2)))));
   BOOST_TEST((cables.link().of_port(2).resolve(far(2)) == wire::PathAddress(node_mac(far(2)))));
   BOOST_TEST(!cables.link().of_port(2).resolve(far(1)).has_value());
 }

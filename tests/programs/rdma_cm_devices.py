@@ -1,4 +1,5 @@
-"""Programs that connect through rdma_cm between nodes with two devices: each uses the one that the kernel would choose."""
+"""Programs that connect through rdma_cm between nodes with two devices, or with two ports of one: each uses the one that the kernel would
+choose."""
 import dataclasses
 import re
 import time
@@ -8,6 +9,7 @@ import rdma_cm
 from rdma_cm import COMPLETE, PORT_SPACE_UDP, Case
 
 TWO = ("--devices", "2")
+BOTH_PORTS = ("--ports", "2")
 PING = r"ping data: rdma-ping-2"
 STREAM = ["-C", "10", "-S", "1000"]
 
@@ -118,6 +120,37 @@ def each_device_of_a_node_has_ports_of_its_own(context):
                 rdma_cm.require(program, 0, time.monotonic() + rdma_cm.TIMEOUT, also=servers)
 
 
+# {server2} and {client2} are the addresses of the second ports of the nodes' devices.
+PORT_CASES = [
+    Case("rping bound to the second port", ["rping", "-s", "-C", "3", "-a", "{server2}"],
+         ["rping", "-c", "-C", "3", "-v", "-a", "{server2}"], 7174, says=PING),
+    Case("rping's wildcard is reached at the second port", ["rping", "-s", "-C", "3", "-a", "0.0.0.0"],
+         ["rping", "-c", "-C", "3", "-v", "-I", "{client2}", "-a", "{server2}"], 7174, says=PING),
+    Case("rping's wildcard is reached at the first port", ["rping", "-s", "-C", "3", "-a", "0.0.0.0"],
+         ["rping", "-c", "-C", "3", "-v", "-a", "{server}"], 7174, says=PING),
+    Case("udaddy between second ports", ["udaddy", "-b", "{server2}"], ["udaddy", "-b", "{client2}", "-s", "{server2}"], 7174,
+         PORT_SPACE_UDP, says=COMPLETE),
+    Case("ib_send_bw -R to the second port", ["ib_send_bw", "-F", "-R", "-n", "50"], ["ib_send_bw", "-F", "-R", "-n", "50", "{server2}"], 18515,
+         says="65536"),
+]
+
+
+def run_port_case(context, case):
+    """That it works is that the ports are right: a QP hears nothing by the other one."""
+    def filled_ports(fabric, words):
+        server2, client2 = (node.address.replace("127.47.", "127.48.") for node in fabric.nodes[:2])
+        return rdma_cm.filled(fabric, [word.replace("{server2}", server2).replace("{client2}", client2) for word in words])
+
+    with context.fabric() as fabric:
+        server = fabric.start(fabric.nodes[0], filled_ports(fabric, case.server), "server", extra=BOTH_PORTS)
+        rdma_cm.wait_for_listener(fabric, Place(filled_ports(fabric, ["{server2}"])[0]), case, server)
+        client = fabric.start(fabric.nodes[1], filled_ports(fabric, case.client), "client", extra=BOTH_PORTS)
+        deadline = time.monotonic() + rdma_cm.TIMEOUT
+        rdma_cm.require(client, 0, deadline, also=[server])
+        rdma_cm.require(server, 0, deadline, also=[client])
+        rdma_cm.require_words(client, case.says)
+
+
 # What programs say of an address that the node does not have, since it has no third device, or is another one's.
 WRONG = [
     (["rping", "-s", "-a", "{server3}"], "rdma_bind_addr: Cannot assign requested address"),
@@ -139,4 +172,5 @@ def says_what_is_wrong(context):
 def tests(context):
     more = [a_group_is_on_the_device_of_the_bound_address, each_device_of_a_node_has_ports_of_its_own, says_what_is_wrong]
     return ([(row.case.name, lambda row=row: run_row(context, row)) for row in ROWS]
+            + [(case.name, lambda case=case: run_port_case(context, case)) for case in PORT_CASES]
             + [(test.__name__.replace("_", " "), lambda test=test: test(context)) for test in more])

@@ -19,6 +19,8 @@ set_property(TEST shim_rdma_cm_one_goes APPEND PROPERTY ENVIRONMENT "VERBENA_DEV
 rdma_cm_test(rdma_cm_port)
 rdma_cm_test(rdma_cm_removal)
 rdma_cm_test(rdma_cm_start)
+rdma_cm_test(rdma_cm_two_ports)
+set_property(TEST shim_rdma_cm_two_ports APPEND PROPERTY ENVIRONMENT "VERBENA_PORTS=2")
 shim_test_on_fabric(rdma_cm_one_goes)
 shim_test_on_fabric(rdma_cm_port)
 shim_test_on_fabric(rdma_cm_removal)

@@ -4,7 +4,7 @@
 // Solely responsible for having a device open where an ID needs it, and no other one: it is opened at first use, and
 // again once it has become another one (after a fork, or a removal); and for finding the port that has an address or
 // leads to one. Guarded by the lock of the device rdma_cm.
-// Tested by: tests/shim/rdma_cm/rdma_cm_devices_test.cc, tests/shim/rdma_cm/rdma_cm_one_goes_test.cc
+// Tested by: tests/shim/rdma_cm/rdma_cm_devices_test.cc, tests/shim/rdma_cm/rdma_cm_two_ports_test.cc
 #pragma once
 
 #include <infiniband/verbs.h>

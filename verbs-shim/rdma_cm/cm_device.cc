@@ -69,9 +69,9 @@ void CmDevice::at_exit() {
   const host::InsideCall inside;
   CmDevice& device = instance();
   // No other thread closes it, but for one that opens it anew. Its thread ends the IDs of all devices.
-  const auto engines = device.endpoints_.devices().engines();
+  host::Engine* const nic = device.endpoints_.devices().any_engine();
   const auto leave = [](void* on) { static_cast<CmDevice*>(on)->disconnect_all(); };
-  if (!engines.empty() && !engines.front()->run_at_exit(leave, &device)) host::lose_state();
+  if (nic != nullptr && !nic->run_at_exit(leave, &device)) host::lose_state();
 }
 
 void CmDevice::disconnect_all() {
@@ -105,7 +105,7 @@ ssize_t CmDevice::command(int descriptor, ino_t inode, const void* data, std::si
       emptied = call.channel;
     call.channel = nullptr;
     // Before Process says the engines' last word.
-    if (!tells_at_exit_ && !endpoints_.devices().engines().empty()) tells_at_exit_ = std::atexit(at_exit) == 0;
+    if (!tells_at_exit_ && endpoints_.devices().any_engine() != nullptr) tells_at_exit_ = std::atexit(at_exit) == 0;
     inbox_.unlock();
     if (error != EAGAIN) break;
   }

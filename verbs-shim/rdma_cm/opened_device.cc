@@ -53,6 +53,12 @@ std::vector<DevicePort>& OpenedDevices::all() {
   return ports_;
 }
 
+host::Engine* OpenedDevices::any_engine() const {
+  for (const auto& one : devices_)
+    if (one->engine() != nullptr) return one->engine();
+  return nullptr;
+}
+
 std::vector<host::Engine*> OpenedDevices::engines() const {
   std::vector<host::Engine*> engines;
   for (const auto& one : devices_)

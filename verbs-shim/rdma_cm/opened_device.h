@@ -74,6 +74,8 @@ class OpenedDevices {
  public:
   /// The devices that are not there any more are closed.
   void let_go_of_removed();
+  /// Null: none is open. Allocates nothing, for who is in a handler.
+  host::Engine* any_engine() const;
   /// Of the devices that are open.
   std::vector<host::Engine*> engines() const;
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "emulator/host/link/udp/udp_link.h"
+#include "emulator/host/node/network_device.h"
 #include "tests/host/link/link_frames.h"
 #include "tests/host/link/network_namespaces.h"
 #include "wire/icrc.h"
@@ -173,9 +174,14 @@ struct Cable {
     BOOST_REQUIRE(
         run("ip link add vc type veth peer name vd && ip addr add 10.49.0.1/24 dev vc && ip link set vc up && "
             "ip link set vd up"));
+    await_carrier(true);
   }
-  ~Cable() { run("ip link del vc 2>&1"); }
+  ~Cable() { run("ip link del vc >/dev/null 2>&1"); }
   static bool run(const std::string& command) { return std::system(command.c_str()) == 0; }
+  /// The kernel takes up to a second to notice (its linkwatch).
+  static void await_carrier(bool is_there) {
+    BOOST_REQUIRE(until([&] { return is_running("vc") == is_there; }, [] { std::this_thread::yield(); }));
+  }
 };
 
 BOOST_AUTO_TEST_CASE(each_change_of_the_interface_is_told) {
@@ -216,6 +222,7 @@ BOOST_AUTO_TEST_CASE(each_change_of_the_interface_is_told) {
 BOOST_AUTO_TEST_CASE(links_on_an_interface_that_is_down_have_no_signal) {
   const Cable cable;
   BOOST_REQUIRE(Cable::run("ip link set vd down"));
+  Cable::await_carrier(false);
   const auto raw = RawLink::open({.interface = "vc", .address = wire::Gid::from_ipv4(0x0a310001), .slot = 3});
   BOOST_REQUIRE(raw.ok());
   BOOST_TEST(!(*raw)->has_signal());

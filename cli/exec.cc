@@ -237,8 +237,9 @@ std::string at_speed_of_cable(const host::LaunchEnvironment& plan, const host::F
   const auto address = host::parse_node(host::list_item(plan.node, 0));
   const auto node = address ? host::node_number(*address) : std::nullopt;
   if (node) {
-    const auto first = rates.begin() + static_cast<std::ptrdiff_t>((*node - 1) * fabric.rails);
-    rates = {first, first + fabric.rails};
+    const std::size_t first = std::size_t{*node - 1} * fabric.rails;
+    rates = std::vector<std::uint64_t>(rates.begin() + static_cast<std::ptrdiff_t>(first),
+                                       rates.begin() + static_cast<std::ptrdiff_t>(first + fabric.rails));
   }
   const bool is_one = std::adjacent_find(rates.begin(), rates.end(), std::not_equal_to<>()) == rates.end();
   auto tuning = host::parse_nic_tuning(plan.nic);

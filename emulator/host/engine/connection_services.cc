@@ -27,7 +27,7 @@ std::optional<ConnectionServices::PortEvent> ConnectionServices::poll_event() {
   std::uint32_t port = 0;
   for (const auto& service : services_) {
     ++port;
-    if (auto event = service->manager().events().poll()) return PortEvent{port, std::move(*event)};
+    if (auto event = service->manager().events().poll()) return PortEvent{port, *event};
   }
   return std::nullopt;
 }

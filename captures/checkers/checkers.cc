@@ -218,8 +218,6 @@ void Checkers::State::observe_connected(Observation& seen) {
   Connection& connection = *seen.connection;
   seen.flow = &connection.flows[seen.info.is_request ? seen.sender : 1 - seen.sender];
   if (seen.info.is_request) seen.span = span_of(seen.packet, *seen.flow);
-  // A READ may have left while nobody knew how many PSNs it takes: then it counts where it arrives.
-  if (seen.info.is_request && seen.views.arrives && !seen.flow->departs) seen.views.content = true;
   if (begins_anew(seen)) {
     start_connection(connection);
     connection.sees_departs[seen.sender] = seen.views.departs;

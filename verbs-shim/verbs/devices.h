@@ -37,6 +37,7 @@ struct Device : VisibleDevice {
     std::unique_ptr<host::EventSink> events;
     std::unique_ptr<host::Engine> engine;
     std::uint32_t contexts = 0;
+    std::uint32_t times = 0;  // that it has been opened, ever
   };
   Opened opened;
 };

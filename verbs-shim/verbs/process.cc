@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "emulator/fabric/chance.h"
 #include "emulator/host/engine/engine_fork.h"
 #include "emulator/host/os/call_state.h"
 #include "emulator/host/os/cancellation_shield.h"
@@ -171,13 +172,17 @@ host::Engine* Process::attach(Context& context, Device& device) {
 bool Process::open(Device& device) {
   try {
     device.opened.events = std::make_unique<DeviceEvents>(device);
-    auto opened = host::Engine::open(device.config, *device.opened.events);
+    // A device that is opened again goes on with other numbers and keys, as hardware does: peers may remember those.
+    host::EngineConfig config = device.config;
+    if (config.seed && device.opened.times != 0) config.seed = fabric::mix_all({*config.seed, device.opened.times});
+    auto opened = host::Engine::open(config, *device.opened.events);
     if (!opened) {
       std::fprintf(stderr, "verbena: %s\n", opened.error().c_str());
       errno = ENODEV;
       return false;
     }
     device.opened.engine = std::move(*opened);
+    ++device.opened.times;
     opened_by_ = getpid();
     tell_user();
   } catch (const std::bad_alloc&) {

@@ -320,8 +320,9 @@ BOOST_AUTO_TEST_CASE(work_is_done_in_the_thread_that_serves_others_as_well) {
   Seen a, b;
   const auto of_a = serve(a), of_b = serve(b);
   BOOST_REQUIRE((a.takes(1) && b.takes(1)));
-  pid_t done_by = 0;
-  BOOST_TEST(of_b->run_apart([](void* into) { *static_cast<pid_t*>(into) = gettid(); }, &done_by, seconds(10)));
+  std::atomic<pid_t> done_by{0};
+  BOOST_TEST(
+      of_b->run_apart([](void* into) { *static_cast<std::atomic<pid_t>*>(into) = gettid(); }, &done_by, seconds(10)));
   BOOST_TEST(done_by == a.thread);
 }
 

@@ -19,6 +19,20 @@ def guid_of(node, separator):
     return separator.join(text[place:place + 4] for place in range(0, 16, 4))
 
 
+# The QPN of a QP, then the device is closed, and the same again.
+OPENED_TWICE = """
+import pyverbs.enums as e
+from pyverbs.cq import CQ
+from pyverbs.device import Context
+from pyverbs.pd import PD
+from pyverbs.qp import QP, QPCap, QPInitAttr
+for _ in range(2):
+    with Context(name="verbena0") as context, PD(context) as pd, CQ(context, 1) as cq:
+        with QP(pd, QPInitAttr(qp_type=e.IBV_QPT_RC, rcq=cq, scq=cq, cap=QPCap())) as qp:
+            print(qp.qp_num)
+"""
+
+
 def tests(context):
     def lists_one_device():
         with context.fabric(1) as fabric:
@@ -84,8 +98,16 @@ def tests(context):
                         raise Failure(f"port {port} has the network {used}\n{done.describe()}")
         return run
 
+    def goes_on_with_other_numbers():
+        """A seed makes them the same ones in each run, not in each opening."""
+        with context.fabric(1) as fabric:
+            runs = [fabric.run(fabric.nodes[0], ["/usr/bin/python3", "-c", OPENED_TWICE]).out.split() for _ in range(2)]
+            if runs[0] != runs[1] or len(set(runs[0])) != 2:
+                raise Failure(f"the QPNs of two openings are {runs[0]}, in a second run {runs[1]}")
+
     return [("ibv_devices lists verbena0 with the node's GUID", lists_one_device),
             ("ibv_devinfo -v describes an active Ethernet port with the node's GID", describes_it),
+            ("a device that is opened again has other QPNs", goes_on_with_other_numbers),
             ("--device-name renames the device", takes_another_name),
             ("two nodes have different GUIDs", two_nodes_differ),
             ("--node takes an address", takes_an_address_as_node),

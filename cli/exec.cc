@@ -149,15 +149,8 @@ std::optional<std::string> find_machine(std::string& node) {
   return std::nullopt;
 }
 
-/// What is said of the node's devices.
-host::OwnDevices devices_of(const std::string& node, const std::string& devices, const std::string& link,
-                            const std::string& ports) {
-  const auto first = host::parse_node(host::list_item(node, 0));
-  return host::devices_by(first.value_or(host::node_address(host::kNodeDefault)), devices, node, link, ports);
-}
-
 std::optional<std::string> wrong_devices(const ExecOptions& options) {
-  const host::OwnDevices devices = devices_of(options.node, options.devices, options.link, options.ports);
+  const host::OwnDevices devices = host::devices_of({options.devices, options.node, options.link, options.ports});
   if (devices.kind == host::OwnDevices::Kind::known) return std::nullopt;
   const std::string node = "--node " + (options.node.empty() ? std::to_string(host::kNodeDefault) : options.node);
   return host::devices_error(devices, {options.devices.empty() ? node : "--devices " + options.devices, node,
@@ -277,7 +270,7 @@ std::optional<std::string> find_fabric(const ExecOptions& options, host::LaunchE
       return fmt::format("--node {}: fabric '{}' has the nodes 1 to {}", plan.node, options.fabric, nodes);
     if (const auto error = wrong_rails(plan.node, options.fabric)) return error;
   }
-  const host::OwnDevices own = devices_of(plan.node, options.devices, options.link, options.ports);
+  const host::OwnDevices own = host::devices_of({options.devices, plan.node, options.link, options.ports});
   if (own.port_count() > hello->rails)
     return fmt::format("--devices {}{}: a node of fabric '{}' has {}", own.count,
                        own.ports == 1 ? "" : " --ports " + options.ports, options.fabric,
@@ -349,8 +342,8 @@ int run_exec(const Arguments& arguments) {
       return line.fail(kExitInternal, listens.error());
   host::LaunchEnvironment plan = plan_of(options, capture_path);
   if (const auto error = find_fabric(options, plan)) return line.fail(kExitUsage, *error);
-  if (const auto devices = devices_of(plan.node, plan.devices, plan.link, plan.ports).count;
-      !host::device_names_fit(plan.device_name, devices))
+  const std::uint32_t devices = host::devices_of({plan.devices, plan.node, plan.link, plan.ports}).count;
+  if (!host::device_names_fit(plan.device_name, devices))
     return line.fail(kExitUsage,
                      fmt::format("--device-name {}: {}", plan.device_name, host::device_names_error(devices)));
   host::set_environment(plan, *libraries);
@@ -363,7 +356,7 @@ int run_exec(const Arguments& arguments) {
   if (!report.open(options.fabric)) return line.fail(kExitInternal, fmt::format("--stats: {}", std::strerror(errno)));
   const int status = run_and_wait(split.program, error);
   if (!error.empty()) return line.fail(status, error);
-  const bool has_several = !is_by_rank(options) && devices_of(plan.node, plan.devices, plan.link, plan.ports).count > 1;
+  const bool has_several = !is_by_rank(options) && devices > 1;
   if (options.stats) fmt::print(stderr, "{}", report.text(words_of_nodes(plan.node), has_several));
   if (!options.stats_json.empty())
     if (const auto written = scenarios::write_file(options.stats_json, report.json()); !written)

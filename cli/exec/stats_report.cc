@@ -14,6 +14,31 @@
 #include "wire/counted.h"
 
 namespace verbena::cli {
+namespace {
+
+wire::Gid address_of(const host::StatsFile::Block& block) {
+  wire::Gid address;
+  for (std::size_t i = 0; i < address.octets.size(); ++i) address.octets[i] = block.address[i].load();
+  return address;
+}
+
+/// Those that are not zero, one a line.
+std::string lines_of(const StatsReport::Sums& sums) {
+  std::size_t width = 0;
+  for (const auto& [name, sum] : sums) width = std::max(width, name.size());
+  std::string text;
+  for (const auto& [name, sum] : sums)
+    if (sum != 0) text += fmt::format("  {:{}} {:>14}\n", name, width, sum);
+  return text;
+}
+
+nlohmann::ordered_json json_of(const StatsReport::Sums& sums) {
+  auto json = nlohmann::ordered_json::object();
+  for (const auto& [name, sum] : sums) json[std::string(name)] = sum;
+  return json;
+}
+
+}  // namespace
 
 StatsReport::~StatsReport() {
   if (mapping_ != nullptr) munmap(mapping_, host::kStatsFileBytes);
@@ -44,30 +69,6 @@ std::size_t StatsReport::processes() const {
   for (const auto& block : blocks()) ids.insert(block.process_id.load());
   return ids.size();
 }
-
-namespace {
-wire::Gid address_of(const host::StatsFile::Block& block) {
-  wire::Gid address;
-  for (std::size_t i = 0; i < address.octets.size(); ++i) address.octets[i] = block.address[i].load();
-  return address;
-}
-
-/// Those that are not zero, one a line.
-std::string lines_of(const StatsReport::Sums& sums) {
-  std::size_t width = 0;
-  for (const auto& [name, sum] : sums) width = std::max(width, name.size());
-  std::string text;
-  for (const auto& [name, sum] : sums)
-    if (sum != 0) text += fmt::format("  {:{}} {:>14}\n", name, width, sum);
-  return text;
-}
-
-nlohmann::ordered_json json_of(const StatsReport::Sums& sums) {
-  auto json = nlohmann::ordered_json::object();
-  for (const auto& [name, sum] : sums) json[std::string(name)] = sum;
-  return json;
-}
-}  // namespace
 
 std::vector<wire::Gid> StatsReport::devices() const {
   std::set<std::array<std::uint8_t, 16>> addresses;

@@ -212,6 +212,10 @@ class Page(unittest.TestCase):
         self.assertIn("build/verbena exec --node 2 -- ask 127.47.91.1", self.text(systems.Outcome(ROW, "clean", "", 1.0)))
         self.assertEqual(subprocess.run(["sh", "-c", "printf %s " + page.quoted(["a b$c'd"])], capture_output=True, check=True).stdout, b"a b$c'd")
 
+    def test_commands_over_rails_have_devices_and_addresses(self):
+        over_rails = {"topology": {"rails": 2}, "workloads": [{"name": "client", "node": "n2", "exec": "ask ${n1} ${n1.2}"}]}
+        self.assertIn("build/verbena exec --node 2 --devices 2 -- ask 127.47.91.1 127.47.92.1", page.commands(ROW, over_rails))
+
     def test_what_stands_outside_the_markers_is_kept(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "page.md")

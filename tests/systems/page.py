@@ -2,6 +2,7 @@
 
 Owns: the generated part of that page. What stands outside the markers is written by hand and kept.
 """
+import re
 import subprocess
 
 import conditions
@@ -52,13 +53,19 @@ def quoted(words):
     return " ".join("'" + word.replace("'", "'\\''") + "'" if set(word) & set(" $<>|;()\"'*&") else word for word in words)
 
 
+def address_of(name):
+    """Of a match of ${n2}, or ${n2.3}: the third rail of a node is its third device."""
+    return f"127.47.{90 + int(name.group(2) or 1)}.{name.group(1)}"
+
+
 def commands(row, scenario):
     lines = [f"    build/verbena run scenarios/systems/{row.name}.yaml"]
+    rails = scenario["topology"].get("rails", 1)
     for workload in scenario["workloads"]:
-        words = quoted(workload["exec"])
-        for place in range(1, 10):
-            words = words.replace(f"${{n{place}}}", f"127.47.91.{place}")
+        words = re.sub(r"\$\{n(\d+)(?:\.(\d+))?\}", address_of, quoted(workload["exec"]))
         where = f"--nodes {workload['nodes']}" if "nodes" in workload else f"--node {workload['node'][1:]}"
+        if rails > 1:
+            where += f" --devices {rails}"
         lines.append(f"    build/verbena exec {where} -- {words}")
     return f"{row.name}:\n\n" + "\n".join(lines)
 

@@ -186,8 +186,8 @@ void Endpoints::take_answer(Id& id, const cm::Event& event) {
   report(id, response);
 }
 
-/// As cma_process_remove tells everybody: whoever has the device, and listeners that hear on no
-/// other one. Each port of the device tells it.
+/// As cma_process_remove tells everybody: whoever has the device, and listeners that hear on no other one. Each port of
+/// the device tells it.
 void Endpoints::take_removal(const DevicePort& gone) {
   const bool has_another = devices_.has_another_than(gone);
   for (const auto& id : ids_) {

@@ -25,7 +25,7 @@ wire::Gid node_gid();
 /// Of the link that the process has; the default one if the environment is wrong.
 const host::LinkKind& link_kind();
 
-/// Of this port; only a fabric process takes its signal away (port_signal.h).
+/// In a fabric as its process says (port_signal.h), on an interface of the machine as that is, else always.
 bool port_is_up(const host::DeviceIdentity& of);
 
 std::size_t write_device_name(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);

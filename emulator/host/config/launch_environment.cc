@@ -37,20 +37,10 @@ constexpr const char* kUcxDevicesVariable = "UCX_NET_DEVICES";
 constexpr const char* kUcxTransportsVariable = "UCX_TLS";
 constexpr const char* kUcxTransports = "^shm";
 
-/// What the environment says of them.
-struct Devices {
-  std::string name;
-  std::string node;
-  std::string devices;
-  std::string link;
-  std::string ports;
-};
-
 /// All ports of all devices, as UCX wants them.
-std::string ports_of(const Devices& of) {
-  const auto first = parse_node(list_item(of.node, 0)).value_or(node_address(kNodeDefault));
-  const OwnDevices own = devices_by(first, of.devices, of.node, of.link, of.ports);
-  const DeviceSettings settings{.name = of.name.empty() ? kDeviceNameDefault : std::string_view(of.name)};
+std::string ports_of(std::string_view device_name, const DevicesSaid& said) {
+  const OwnDevices own = devices_of(said);
+  const DeviceSettings settings{.name = device_name.empty() ? kDeviceNameDefault : device_name};
   std::string text;
   for (std::uint32_t i = 0; i < own.port_count(); ++i) {
     const DeviceNumber number = own.number(i);
@@ -68,14 +58,13 @@ bool is_users(const char* name, const std::string& ours) {
 
 /// Before the devices are set anew.
 void tell_ucx(const LaunchEnvironment& plan) {
-  const std::string outer = ports_of({.name = variable(kDeviceNameVariable, ""),
-                                      .node = variable(kNodeVariable, ""),
-                                      .devices = variable(kDevicesVariable, ""),
-                                      .link = variable(kLinkVariable, ""),
-                                      .ports = variable(kPortsVariable, "")});
+  const std::string outer = ports_of(variable(kDeviceNameVariable, ""), {.devices = variable(kDevicesVariable, ""),
+                                                                         .node = variable(kNodeVariable, ""),
+                                                                         .link = variable(kLinkVariable, ""),
+                                                                         .ports = variable(kPortsVariable, "")});
   if (is_users(kUcxDevicesVariable, outer) || is_users(kUcxTransportsVariable, kUcxTransports)) return;
-  const std::string ports = ports_of(
-      {.name = plan.device_name, .node = plan.node, .devices = plan.devices, .link = plan.link, .ports = plan.ports});
+  const std::string ports =
+      ports_of(plan.device_name, {.devices = plan.devices, .node = plan.node, .link = plan.link, .ports = plan.ports});
   setenv(kUcxDevicesVariable, ports.c_str(), 1);
   setenv(kUcxTransportsVariable, kUcxTransports, 1);
 }

@@ -111,6 +111,18 @@ inline OwnDevices devices_by(const wire::Gid& first, std::string_view count, std
   return detail::with_interfaces(devices, links);
 }
 
+/// The same texts, where the node is none of a rank's.
+struct DevicesSaid {
+  std::string_view devices;
+  std::string_view node;
+  std::string_view link;
+  std::string_view ports;
+};
+inline OwnDevices devices_of(const DevicesSaid& said) {
+  const auto first = parse_node(list_item(said.node, 0)).value_or(node_address(kNodeDefault));
+  return devices_by(first, said.devices, said.node, said.link, said.ports);
+}
+
 /// Of this process.
 inline OwnDevices own_devices() {
   const OwnNode node = own_node();

@@ -22,23 +22,11 @@ std::string device_of(const rdma_cm_id* id) {
   return id->verbs != nullptr ? ibv_get_device_name(id->verbs->device) : "none";
 }
 
-std::string text_of(const sockaddr* name) {
-  char text[INET_ADDRSTRLEN] = {};
-  BOOST_REQUIRE_EQUAL(name->sa_family, AF_INET);
-  inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(name)->sin_addr, text, sizeof text);
-  return text;
-}
 std::string local_of(rdma_cm_id* id) {
   return text_of(rdma_get_local_addr(id));
 }
 std::string peer_of(rdma_cm_id* id) {
   return text_of(rdma_get_peer_addr(id));
-}
-
-/// 0 or errno.
-int listen_at(Id& id, const std::string& where, std::uint16_t port) {
-  if (const int error = id.bind(where, port); error != 0) return error;
-  return rdma_listen(id.id, 8) == 0 ? 0 : errno;
 }
 
 int resolve_from(Id& id, const std::string& from, const std::string& to, std::uint16_t port) {
@@ -49,22 +37,6 @@ int resolve_from(Id& id, const std::string& from, const std::string& to, std::ui
              ? 0
              : errno;
 }
-
-/// A request for `to`, as the listener's channel tells of it.
-struct Request {
-  Request(Channel& active, Channel& passive, const std::string& to, std::uint16_t port) : client(active) {
-    prepare(active, client, port, to);
-    client.make_qp();
-    BOOST_REQUIRE_EQUAL(connect(client), 0);
-    rdma_cm_event* const event = passive.expect(RDMA_CM_EVENT_CONNECT_REQUEST);
-    listener = event->listen_id;
-    server.id = event->id;
-    BOOST_CHECK_EQUAL(rdma_ack_cm_event(event), 0);
-  }
-  Id client;
-  Id server{nullptr};
-  rdma_cm_id* listener = nullptr;
-};
 
 unsigned interface_of(const std::string& name) {
   unsigned index = 0;

@@ -11,39 +11,10 @@ namespace {
 const std::string kFirst = "127.47.91.1";
 const std::string kSecond = "127.48.91.1";
 
-std::string text_of(const sockaddr* name) {
-  char text[INET_ADDRSTRLEN] = {};
-  BOOST_REQUIRE_EQUAL(name->sa_family, AF_INET);
-  inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(name)->sin_addr, text, sizeof text);
-  return text;
-}
-
 /// 0: it has none.
 unsigned port_of(const Id& id) {
   return id.id->verbs != nullptr ? id.id->port_num : 0;
 }
-
-/// 0 or errno.
-int listen_at(Id& id, const std::string& where, std::uint16_t port) {
-  if (const int error = id.bind(where, port); error != 0) return error;
-  return rdma_listen(id.id, 8) == 0 ? 0 : errno;
-}
-
-/// A connection to `to`, up to the request that the listener's channel tells of.
-struct Request {
-  Request(Channel& active, Channel& passive, const std::string& to, std::uint16_t port) : client(active) {
-    prepare(active, client, port, to);
-    client.make_qp();
-    BOOST_REQUIRE_EQUAL(connect(client), 0);
-    rdma_cm_event* const event = passive.expect(RDMA_CM_EVENT_CONNECT_REQUEST);
-    listener = event->listen_id;
-    server.id = event->id;
-    BOOST_CHECK_EQUAL(rdma_ack_cm_event(event), 0);
-  }
-  Id client;
-  Id server{nullptr};
-  rdma_cm_id* listener = nullptr;
-};
 
 /// What a QP that librdmacm has brought up says of its port.
 void require_port(const Id& id, unsigned port) {

@@ -17,6 +17,7 @@ EndId HostAgent::add(EndOwner& owner, std::uint32_t send_requests, std::uint32_t
 
 void HostAgent::restarted() {
   running_ = true;
+  device_is_gone_ = false;
   ready_ = false;
   ++life_;
   if (listener_ != nullptr) listener_->restarted(host_);
@@ -78,10 +79,12 @@ void HostAgent::run_wakes(Time now) {
 }
 
 void HostAgent::drain_events(Time now) {
-  while (const auto event = nic().poll_event())
+  while (const auto event = nic().poll_event()) {
+    if (event->type == nic::AsyncEventType::device_fatal) device_is_gone_ = true;
     if (journal_.open())
       journal_.line(now,
                     fmt::format("{} event {}", world_.network().topology().vertices[host_].name, name_of(event->type)));
+  }
   while (nic().poll_completion_event()) {
   }
 }

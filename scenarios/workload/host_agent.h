@@ -47,6 +47,8 @@ class HostAgent final : public sim::Application {
   sim::HostId host() const { return host_; }
   nic::Nic& nic() { return world_.nic(host_); }
   bool is_running() const { return running_; }
+  /// It runs, and was not told that its device is gone: what failed may be tried again.
+  bool may_connect() const { return running_ && !device_is_gone_; }
   /// Counts restarts: handles of an earlier life are invalid.
   std::uint32_t life() const { return life_; }
   void crashed() { running_ = false; }
@@ -94,6 +96,7 @@ class HostAgent final : public sim::Application {
   nic::CqHandle receive_cq_;
   bool ready_ = false;
   bool running_ = true;
+  bool device_is_gone_ = false;  // IBV_EVENT_DEVICE_FATAL: until the node starts again
   std::uint32_t life_ = 0;
   std::uint32_t registrations_to_fail_ = 0;
   std::uint32_t posts_to_fail_ = 0;

@@ -70,7 +70,7 @@ void RingAllreduce::connect_later(Time now, Duration delay) {
 void RingAllreduce::connect(Time now) {
   broken_ = true;
   for (const auto& connection : connections_)
-    if (!connection->initiator_agent().is_running()) return;
+    if (!connection->initiator_agent().may_connect()) return;
   for (const auto& connection : connections_)
     if (!connection->set_up(now)) return connect_later(now, kRingConnectAgain);
   broken_ = false;

@@ -87,8 +87,8 @@ void Stream::connect_later(Time now, Duration delay) {
 void Stream::connect(Time now) {
   if (connect_pending_) return;
   broken_ = true;
-  const bool hosts_up = connection_.initiator_agent().is_running() && connection_.target_agent().is_running();
-  if (!hosts_up) return;
+  const bool may_connect = connection_.initiator_agent().may_connect() && connection_.target_agent().may_connect();
+  if (!may_connect) return;
   if ((counter_ != nullptr && !counter_->make_ready()) || !connection_.set_up(now)) {
     if (ledger_.journal().open()) ledger_.journal().line(now, plan_.name + " could not be set up");
     return connect_later(now, kConnectAgain);
@@ -137,8 +137,8 @@ void Stream::host_restarted(sim::HostId host, Time now) {
 }
 
 void Stream::reconnect_if_possible(Time now) {
-  const bool hosts_up = connection_.initiator_agent().is_running() && connection_.target_agent().is_running();
-  if (broken_ && completed_ == posted_ && hosts_up && !connection_.both_alive()) connect_later(now, kConnectAgain);
+  const bool may_connect = connection_.initiator_agent().may_connect() && connection_.target_agent().may_connect();
+  if (broken_ && completed_ == posted_ && may_connect && !connection_.both_alive()) connect_later(now, kConnectAgain);
 }
 
 // -- Requests ---------------------------------------------------------------------------------------------------------

@@ -220,6 +220,12 @@ BOOST_AUTO_TEST_CASE(removed_device_flushes_its_work_and_its_peer_hears_no_more)
   BOOST_TEST(initiator.workloads[0].statuses[12].number == 0u);
   BOOST_TEST(initiator.workloads[0].pairs_finished == 0u);
   BOOST_TEST(initiator.violations_total == 0u, test::story(initiator));
+  // Gone before the first connection: no stream tries again until the scenario's end.
+  for (const char* const host : {"n1", "n2"}) {
+    const Outcome never = with_faults(std::string("  - {device-removal: ") + host + ", at: 0ns}\n", work);
+    BOOST_TEST(never.workloads[0].pairs_finished == 0u, test::story(never));
+    BOOST_TEST((never.elapsed < milliseconds(2)), never.elapsed.ns);
+  }
   const Outcome back =
       with_faults("  - {device-removal: n2, at: 20us, for: 1ms}\n", work, "timeout: 8, retry-count: 2");
   BOOST_TEST(back.workloads[0].pairs_finished == 1u, test::story(back));

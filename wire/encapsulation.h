@@ -31,7 +31,8 @@ struct Carried {
 
 struct Encapsulation {
   std::string_view name;
-  std::array<std::uint16_t, 2> ether_types{};  // that announce it; 0: no second one
+  bool is_on_ethernet = true;                  // false: its packets begin with its own header
+  std::array<std::uint16_t, 2> ether_types{};  // that announce it on Ethernet; 0: no second one
   std::uint8_t trailer_bytes = 0;              // behind the ICRC
 
   // -- Building: FrameTemplate calls these. --
@@ -41,6 +42,8 @@ struct Encapsulation {
   void (*fit)(FrameHeaders& headers, std::size_t transport_bytes);
   /// Writes the trailer of a frame that is whole but for it. Null: there is none.
   void (*seal)(std::span<std::byte> frame) = nullptr;
+  /// Whether the trailer of a whole frame is the one that seal() writes. Null: nothing depends on it.
+  bool (*is_sealed)(std::span<const std::byte> frame) = nullptr;
 
   // -- Reading. --
   /// Checks the headers from `network_at` to the BTH in a copy of the frame's first octets. Null: FrameParser has the
@@ -59,6 +62,7 @@ std::span<const Encapsulation* const> encapsulations();
 const Encapsulation* find_encapsulation(std::uint16_t ether_type);
 
 extern const Encapsulation kRoceV2;
+extern const Encapsulation kInfiniBand;
 
 /// Writes the Ethernet header of a path, and its VLAN tag if it has one. For `begin` of encapsulations on Ethernet.
 void begin_ethernet(const FramePath& path, std::uint16_t ether_type, FrameHeaders& into);

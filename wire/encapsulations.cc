@@ -6,7 +6,7 @@
 namespace verbena::wire {
 
 std::span<const Encapsulation* const> encapsulations() {
-  static constexpr std::array kRows{&kRoceV2};
+  static constexpr std::array kRows{&kRoceV2, &kInfiniBand};
   return kRows;
 }
 

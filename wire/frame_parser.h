@@ -33,12 +33,13 @@ inline void copy_headers(std::byte* into, const std::byte* from, std::size_t byt
 /// Goes over the view's copy of the headers from the front; the first thing that is wrong ends it.
 class FrameParser {
  public:
-  enum class Begins : std::uint8_t { with_ethernet, with_ip };
+  enum class Begins : std::uint8_t { with_ethernet, with_ip, with_own_header };
   struct Options {
     Begins begins = Begins::with_ethernet;
     bool may_be_cut = false;
     HeadersNeeded needed = HeadersNeeded::all;
-    KnownHeaders* known = nullptr;  // none: nothing is remembered
+    KnownHeaders* known = nullptr;                 // none: nothing is remembered
+    const Encapsulation* encapsulation = nullptr;  // whose own header it begins with
     /// Of Bth::reserved7, the bits that say that a header of ours follows. The others are reserved: not looked at
     /// (IBTA 9.2).
     std::uint8_t extensions = kHasRecoveryHeader | kHasTelemetry;
@@ -48,7 +49,8 @@ class FrameParser {
                                                                             Options options) {
     Result<PacketView, ParseError> result(std::in_place, PacketView::Unparsed());
     FrameParser parser(*result, frame, options);
-    const bool is_good = options.begins == Begins::with_ethernet ? parser.parse_ethernet() : parser.begin_with_ip();
+    const bool is_good =
+        options.begins == Begins::with_ethernet ? parser.parse_ethernet() : parser.begin_otherwise(options);
     if (!is_good) result = Failure{parser.error_};
     return result;
   }
@@ -118,21 +120,33 @@ class FrameParser {
   /// What no IP header follows.
   [[gnu::cold, gnu::noinline]] bool parse_carried(std::uint16_t ether_type, std::size_t network_at) {
     const Encapsulation* const by = find_encapsulation(ether_type);
-    if (by == nullptr) return fail(ParseError::not_ip);
+    return by != nullptr ? parse_by(*by, network_at, by->trailer_bytes) : fail(ParseError::not_ip);
+  }
+  bool parse_by(const Encapsulation& by, std::size_t network_at, std::size_t trailer_bytes) {
     const auto headers = std::span<const std::byte>(view_.headers_).first(std::min(end_, view_.headers_.size()));
-    const Result<Carried, ParseError> carried = by->parse(headers, network_at);
+    const Result<Carried, ParseError> carried = by.parse(headers, network_at);
     if (!carried) return fail(carried.error());
     VERBENA_ASSERT(carried->places.bth_at + BthLayout::bytes + PacketView::kExtensionBytesMax <=
                    PacketView::kHeaderBytesMax);
-    view_.encapsulation_ = by;
+    view_.encapsulation_ = &by;
     view_.places_ = carried->places;
     view_.is_ipv4_ = false;
     view_.ip_at_ = view_.ip_offset_;
     view_.bth_at_ = carried->places.bth_at;
     ip_payload_bytes_ = carried->transport_bytes;
-    return limit_to(view_.bth_at_, by->trailer_bytes) && parse_transport(view_.bth_at_, view_.bth_at_);
+    const std::size_t there = end_;
+    if (!limit_to(view_.bth_at_, trailer_bytes)) return false;
+    view_.has_trailer_ = view_.is_whole_ && by.trailer_bytes != 0 && there >= end_ + by.trailer_bytes;
+    return parse_transport(view_.bth_at_, view_.bth_at_);
   }
 
+  [[gnu::cold]] bool begin_otherwise(const Options& options) {
+    return options.begins == Begins::with_ip ? begin_with_ip() : begin_with_own_header(*options.encapsulation);
+  }
+  bool begin_with_own_header(const Encapsulation& by) {
+    copy_headers(view_.headers_.data(), frame_.data(), std::min(frame_.size(), PacketView::kHeaderBytesMax));
+    return parse_by(by, 0, may_be_cut_ ? 0 : by.trailer_bytes);
+  }
   /// Puts an Ethernet header in front: all zeros but for the type.
   bool begin_with_ip() {
     if (frame_.empty()) return fail(ParseError::truncated);

@@ -21,7 +21,7 @@ Gid source_of(std::span<const std::byte> frame, const FramePlaces& places) {
 }
 
 Gid destination_of(std::span<const std::byte> frame, const FramePlaces& places) {
-  return gid_at(frame.data() + places.addresses_at + places.address_bytes, places.address_bytes);
+  return gid_at(frame.data() + place_of_destination(places), places.address_bytes);
 }
 
 std::uint8_t traffic_class_of(std::span<const std::byte> frame, const FramePlaces& places) {

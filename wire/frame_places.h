@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 
+#include "wire/lid.h"
 #include "wire/types.h"
 
 namespace verbena::wire {
@@ -20,9 +21,10 @@ namespace verbena::wire {
 struct FramePlaces {
   std::uint8_t network_at = 0;  // the network header: IPv4, IPv6
   std::uint8_t network_bytes = 0;
-  std::uint8_t addresses_at = 0;   // the source's, then the destination's
-  std::uint8_t address_bytes = 0;  // of each: 4 (IPv4) or 16
-  std::uint8_t entropy_at = 0;     // two octets that tell the flows between two ports apart; 0: none
+  std::uint8_t addresses_at = 0;    // the source's, then the destination's
+  std::uint8_t destination_at = 0;  // where it does not follow the source's; 0: it does
+  std::uint8_t address_bytes = 0;   // of each: 2 (a LID), 4 (IPv4) or 16
+  std::uint8_t entropy_at = 0;      // two octets that tell the flows between two ports apart; 0: none
   std::uint8_t bth_at = 0;
   std::uint8_t class_shift = 0;    // the traffic class lies so far up in the 16 bits at network_at
   std::uint8_t checksum_at = 0;    // over the network header (RFC 791); 0: none
@@ -30,10 +32,16 @@ struct FramePlaces {
   std::uint8_t priority = 0;       // not a place: the PCP of a VLAN tag; 0 as well: no tag
 };
 
-/// The address that lies there: 4 octets are an IPv4 address, 16 a GID. Any other size is no GID, but zeros.
+inline std::size_t place_of_destination(const FramePlaces& places) {
+  return places.destination_at != 0 ? places.destination_at : std::size_t{places.addresses_at} + places.address_bytes;
+}
+
+/// The address that lies there: 2 octets are a LID, 4 an IPv4 address, 16 a GID. Any other size is no GID, but zeros.
 inline Gid gid_at(const std::byte* octets, std::size_t bytes) {
   Gid gid;
   if (bytes == gid.octets.size()) std::memcpy(gid.octets.data(), octets, gid.octets.size());
+  if (bytes == sizeof(Lid))
+    return gid_of(Lid(std::to_integer<std::uint32_t>(octets[0]) << 8 | std::to_integer<std::uint32_t>(octets[1])));
   if (bytes != sizeof(std::uint32_t)) return gid;
   gid.octets[10] = gid.octets[11] = 0xff;
   std::memcpy(gid.octets.data() + 12, octets, sizeof(std::uint32_t));

@@ -32,7 +32,8 @@ PacketForm::PacketForm(const PacketView& view, std::span<const std::byte> bytes)
       telemetry_bytes_(view.telemetry_bytes_),
       encapsulation_(place_of(view.network().encapsulation())),
       is_ipv4_(view.is_ipv4_),
-      is_whole_(view.is_whole_) {
+      is_whole_(view.is_whole_),
+      has_trailer_(view.has_trailer_) {
   VERBENA_ASSERT(frame_at_ + view.frame_.size() <= bytes.size());
   VERBENA_ASSERT(payload_at_ + view.payload_.size() <= view.frame_.size());
 }
@@ -54,9 +55,12 @@ PacketView PacketForm::view_of(std::span<const std::byte> bytes) const {
   view.is_ipv4_ = is_ipv4_;
   if (encapsulation_ != 0) {
     view.encapsulation_ = encapsulations()[encapsulation_];
-    view.places_ = find_places(view.frame_).value_or(FramePlaces{});
+    const Encapsulation& by = *view.encapsulation_;
+    const auto places = by.is_on_ethernet ? find_places(view.frame_) : by.find(view.frame_, 0, 0);
+    view.places_ = places.value_or(FramePlaces{});
   }
   view.is_whole_ = is_whole_;
+  view.has_trailer_ = has_trailer_;
   view.recovery_bytes_ = recovery_bytes_;
   view.telemetry_bytes_ = telemetry_bytes_;
   view.icrc_ = icrc_;

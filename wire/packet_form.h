@@ -38,6 +38,7 @@ class PacketForm {
   std::uint8_t encapsulation_;  // its place among encapsulations()
   bool is_ipv4_ : 1;
   bool is_whole_ : 1;
+  bool has_trailer_ : 1;
 };
 static_assert(sizeof(PacketForm) == 32);
 

@@ -34,6 +34,7 @@ Run longest_zero_run(const std::array<unsigned, 8>& groups) {
 
 void add_gid(Buffer& into, const Gid& gid) {
   const auto& octets = gid.octets;
+  if (const auto lid = lid_of(gid)) return add(into, "LID {}", lid->value());
   if (gid.is_ipv4()) {
     add(into, "{}.{}.{}.{}", octets[12], octets[13], octets[14], octets[15]);
     return;
@@ -134,7 +135,7 @@ void add_flags(Buffer& into, const PacketView& packet) {
   const Bth& bth = packet.bth();
   if (bth.ack_request) add(into, " ack-request");
   if (bth.solicited) add(into, " solicited");
-  if ((packet.ip().traffic_class() & 3) == kCongestionExperienced) add(into, " CE");
+  if ((packet.network().traffic_class() & 3) == kCongestionExperienced) add(into, " CE");
   if (bth.fecn) add(into, " FECN");
   if (bth.becn) add(into, " BECN");
   if (has_telemetry(packet)) add_telemetry(into, telemetry_of(packet));

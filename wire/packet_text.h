@@ -16,7 +16,7 @@
 
 namespace verbena::wire {
 
-/// Dotted for an IPv4-mapped GID, else as RFC 5952 has it.
+/// Dotted for an IPv4-mapped GID, "LID 5" for a port without one (lid.h), else as RFC 5952 has it.
 std::string to_text(const Gid& gid);
 std::string to_text(const MacAddress& mac);
 

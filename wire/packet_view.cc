@@ -3,6 +3,7 @@
 #include "wire/assert.h"
 #include "wire/frame_parser.h"
 #include "wire/icrc.h"
+#include "wire/infiniband.h"
 #include "wire/roce_v2.h"
 
 namespace verbena::wire {
@@ -29,12 +30,52 @@ std::string_view to_string(ParseError error) {
       return "unknown opcode";
     case ParseError::bad_padding:
       return "bad padding";
+    case ParseError::bad_link_header:
+      return "bad link header";
+    case ParseError::bad_grh:
+      return "bad GRH";
+    case ParseError::raw_packet:
+      return "raw packet";
   }
   return "unknown error";
 }
 
 FramePlaces NetworkView::places() const {
   return packet_.is_roce_v2() ? roce_v2_places(packet_.ip_offset_, packet_.is_ipv4_) : packet_.places_;
+}
+
+PathAddress NetworkView::last_hop() const {
+  if (encapsulation().is_on_ethernet) return packet_.ethernet().source;
+  const LocalRouteHeader lrh = packet_.header<LocalRouteHeaderLayout>(0);
+  return {lrh.source, lrh.service_level};
+}
+
+std::uint8_t NetworkView::hop_limit() const {
+  constexpr std::size_t kGrhHopLimitAt = 7;
+  if (packet_.has_ip()) return packet_.ip().hop_limit();
+  const FramePlaces& places = packet_.places_;
+  if (places.network_bytes != kGrhBytes) return 0;
+  return std::to_integer<std::uint8_t>(packet_.headers_[places.network_at + kGrhHopLimitAt]);
+}
+
+std::uint16_t NetworkView::entropy() const {
+  const FramePlaces place = places();
+  if (packet_.has_ip()) return packet_.udp().source_port;
+  if (place.entropy_at == 0) return 0;
+  return static_cast<std::uint16_t>(layout_detail::load_big_endian<2>(packet_.headers_.data() + place.entropy_at));
+}
+
+std::span<const std::byte> trailer_of(const PacketView& packet) {
+  if (!packet.has_trailer_) return {};
+  return {packet.frame_.data() + packet.frame_.size(), packet.network().encapsulation().trailer_bytes};
+}
+
+Integrity trailer_integrity(const PacketView& packet) {
+  const std::span<const std::byte> trailer = trailer_of(packet);
+  const Encapsulation& by = packet.network().encapsulation();
+  if (trailer.empty() || by.is_sealed == nullptr) return Integrity::unknown;
+  const std::span<const std::byte> sealed(packet.frame().data(), packet.frame().size() + trailer.size());
+  return by.is_sealed(sealed) ? Integrity::right : Integrity::wrong;
 }
 
 std::array<std::byte, kGrhBytes> grh_area(const PacketView& packet) {
@@ -88,6 +129,14 @@ Result<PacketView, ParseError> parse_frame(std::span<const std::byte> frame) {
 
 Result<PacketView, ParseError> parse_cut_frame(std::span<const std::byte> frame, HeadersNeeded needed) {
   return FrameParser::parse(frame, {.may_be_cut = true, .needed = needed});
+}
+
+Result<PacketView, ParseError> parse_cut_packet(const Encapsulation& encapsulation, std::span<const std::byte> packet,
+                                                HeadersNeeded needed) {
+  return FrameParser::parse(packet, {.begins = FrameParser::Begins::with_own_header,
+                                     .may_be_cut = true,
+                                     .needed = needed,
+                                     .encapsulation = &encapsulation});
 }
 
 Result<PacketView, ParseError> parse_cut_ip_packet(std::span<const std::byte> packet, HeadersNeeded needed) {

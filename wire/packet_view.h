@@ -36,6 +36,9 @@ enum class ParseError : std::uint8_t {
   bad_transport_version,
   unknown_opcode,
   bad_padding,
+  bad_link_header,
+  bad_grh,
+  raw_packet,
 };
 std::string_view to_string(ParseError error);
 
@@ -68,6 +71,10 @@ class NetworkView {
   bool is_congestion_marked() const { return (traffic_class() & kEcnMask) == kEcnCongestionExperienced; }
   /// The address from which the packet came over its last wire.
   PathAddress last_hop() const;
+  /// How many routers it may still pass; 0 as well: it has no header that says so.
+  std::uint8_t hop_limit() const;
+  /// What tells the flows between two ports apart: the UDP source port. 0 as well: there is nothing of that kind.
+  std::uint16_t entropy() const;
   NetworkHeader header() const;
   const Encapsulation& encapsulation() const;
   FramePlaces places() const;
@@ -96,9 +103,12 @@ class PacketView {
   Gid destination() const { return network().destination(); }
 
   // -- The headers of one encapsulation, for whoever shows packets. --
-  Ethernet ethernet() const { return header<EthernetLayout>(0); }
+  /// Zeros: it is not on Ethernet.
+  Ethernet ethernet() const {
+    return encapsulation_ == nullptr || encapsulation_->is_on_ethernet ? header<EthernetLayout>(0) : Ethernet{};
+  }
   std::optional<Vlan> vlan() const {
-    if (ip_at_ == EthernetLayout::bytes) return std::nullopt;
+    if (ip_at_ != EthernetLayout::bytes + VlanLayout::bytes) return std::nullopt;
     return header<VlanLayout>(EthernetLayout::bytes);
   }
   /// Only of RoCE v2, as is udp(). Valid as long as this view.
@@ -169,6 +179,7 @@ class PacketView {
   friend std::size_t transport_bytes(const PacketView& packet);
   friend bool has_telemetry(const PacketView& packet);
   friend std::uint32_t computed_icrc(const PacketView& packet);
+  friend std::span<const std::byte> trailer_of(const PacketView& packet);
   friend PacketView without_frame(const PacketView& packet, std::span<const std::byte> payload);
 
   static constexpr std::size_t kExtensionBytesMax = XrcethLayout::bytes + AtomicEthLayout::bytes;
@@ -197,6 +208,7 @@ class PacketView {
   bool is_ipv4_ = true;
   bool is_whole_ = true;
   bool knows_icrc_until_bth_ = false;
+  bool has_trailer_ = false;
   std::uint8_t recovery_bytes_ = 0;   // of selective repeat's own header
   std::uint8_t telemetry_bytes_ = 0;  // of a telemetry header
   std::uint32_t icrc_until_bth_ = 0;
@@ -214,7 +226,8 @@ class PacketView {
 // IPv4 first: what most packets have costs no question more than its own. In line by attribute: a call in the way of
 // the others costs the NIC's receive path ten instructions a packet.
 inline const std::byte* NetworkView::address(std::size_t number) const {
-  return packet_.headers_.data() + packet_.places_.addresses_at + number * packet_.places_.address_bytes;
+  const FramePlaces& places = packet_.places_;
+  return packet_.headers_.data() + (number == 0 ? places.addresses_at : place_of_destination(places));
 }
 [[gnu::always_inline]] inline Gid NetworkView::source() const {
   if (packet_.has_ip()) return packet_.ip().source();
@@ -233,9 +246,6 @@ inline const std::byte* NetworkView::address(std::size_t number) const {
 inline std::uint8_t NetworkView::traffic_class() const {
   if (packet_.is_ipv4_) return packet_.ipv4().traffic_class();
   return packet_.has_ip() ? packet_.ip().traffic_class() : traffic_class_of(packet_.headers_, packet_.places_);
-}
-inline PathAddress NetworkView::last_hop() const {
-  return packet_.ethernet().source;
 }
 inline NetworkHeader NetworkView::header() const {
   if (!packet_.is_roce_v2()) return NetworkHeader::grh;
@@ -267,11 +277,16 @@ inline PacketView without_frame(const PacketView& packet, std::span<const std::b
   view.frame_ = {};
   view.payload_ = payload;
   view.is_whole_ = false;
+  view.has_trailer_ = false;
   view.telemetry_bytes_ = 0;  // it lay in the frame
   return view;
 }
 /// What the ICRC of a whole packet has to be, over the frame's octets as they are now.
 std::uint32_t computed_icrc(const PacketView& packet);
+/// What lies behind the packet's frame(). Empty: there is none, or the capture has left it off.
+std::span<const std::byte> trailer_of(const PacketView& packet);
+/// What the trailer tells, which the ports of each link make anew: unknown as well where there is none.
+Integrity trailer_integrity(const PacketView& packet);
 /// Whether there is a telemetry header (telemetry.h), and what it says.
 inline bool has_telemetry(const PacketView& packet) {
   return packet.telemetry_bytes_ != 0;
@@ -297,5 +312,9 @@ Result<PacketView, ParseError> parse_cut_frame(std::span<const std::byte> frame,
 /// zeros but for the type, frame() begins with the IP header.
 Result<PacketView, ParseError> parse_cut_ip_packet(std::span<const std::byte> packet,
                                                    HeadersNeeded needed = HeadersNeeded::all);
+
+/// The same for a packet of an encapsulation that is not on Ethernet. Captures may leave its trailer off.
+Result<PacketView, ParseError> parse_cut_packet(const Encapsulation& encapsulation, std::span<const std::byte> packet,
+                                                HeadersNeeded needed = HeadersNeeded::all);
 
 }  // namespace verbena::wire

@@ -380,6 +380,8 @@ Result<PacketView, ParseError> parse_captured(const CapturedPacket& packet, Head
       return Failure{ParseError::not_ip};  // what it carries, captures/ says
     case LinkType::ethernet:
       return parse_cut_frame(packet.bytes, needed);
+    case LinkType::infiniband:
+      return parse_cut_packet(kInfiniBand, packet.bytes, needed);
     case LinkType::raw_ip:
     case LinkType::ipv4:
     case LinkType::ipv6:

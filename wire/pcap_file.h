@@ -43,6 +43,7 @@ enum class LinkType : std::uint32_t {
   erf = 197,
   ipv4 = 228,
   ipv6 = 229,
+  infiniband = 247,
   linux_sll2 = 276,
 };
 
@@ -131,7 +132,7 @@ class CaptureReader {
   std::optional<CaptureError> error_;
 };
 
-/// The RoCE v2 packet in a captured record, whatever its link type, cut or whole.
+/// The packet of the transport in a captured record, whatever its link type, cut or whole.
 Result<PacketView, ParseError> parse_captured(const CapturedPacket& packet, HeadersNeeded needed = HeadersNeeded::all);
 
 // -- Encoders. Each returns the octets it has filled, or 0 when `into` is too small (nothing useful is in it then).

@@ -66,6 +66,9 @@ void NetworkQos::enqueue(Time now, DirectionNumber number, FrameNumber frame) {
   Held& held = held_of(frame);
   if (!is_from_switch(number)) held = {kNoDirection, qos_.class_of(network_.pool.octets(frame))};
   if (!direction.is_up || info.bytes > direction.frame_bytes_max) {
+    // It takes its time all the same, so that a host's sender without a window does not send for ever at once.
+    if (!is_from_switch(number) && direction.has_room_at(now) == now)
+      direction.wire_free = std::max(direction.wire_free, now) + direction.time_for(info.bytes);
     network_.end(now, number, frame, FrameEvent::vanished);
     return;
   }
@@ -350,6 +353,7 @@ Time NetworkQos::has_room_at(Time now, DirectionNumber way, std::uint8_t ip_traf
   constexpr unsigned kDscpShift = 2;
   const TrafficClass traffic_class = qos_.trust == Trust::dscp ? qos_.class_of_dscp[ip_traffic_class >> kDscpShift] : 0;
   const EgressPort& egress = ports_[way].egress;
+  if (!network_.directions[way].is_up) return network_.directions[way].has_room_at(now);
   if (egress.frames_of(traffic_class) < kHostQueueFrames) return now;
   if (egress.is_paused(now, traffic_class)) return std::max(egress.paused_until(traffic_class), now + nanoseconds(1));
   return std::max(network_.directions[way].wire_free, now + nanoseconds(1));
@@ -358,6 +362,11 @@ Time NetworkQos::has_room_at(Time now, DirectionNumber way, std::uint8_t ip_traf
 Room NetworkQos::room(Time now, DirectionNumber way, ClassMask held) const {
   const EgressPort& egress = ports_[way].egress;
   Room room{kHostQueueFrames, now};
+  if (!network_.directions[way].is_up) {
+    room.more_at = network_.directions[way].has_room_at(now);
+    room.octets = room.more_at > now ? 0 : kHostQueueFrames * wire::kFrameBytesMax;
+    return room;
+  }
   for (std::size_t i = 0; i < kTrafficClasses; ++i) {
     const auto traffic_class = static_cast<TrafficClass>(i);
     const std::uint32_t frames = egress.frames_of(traffic_class);

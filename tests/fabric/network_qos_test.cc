@@ -1,7 +1,7 @@
 // Ports with classes: what is lossless is paused and not lost, what is not is lost by itself, and nobody waits for
 // ever.
 #include "emulator/fabric/network_control.h"
-#include "tests/fabric/network_fixture.h"
+#include "tests/fabric/load_fixture.h"
 #include "wire/pause_frame.h"
 
 using namespace verbena;
@@ -10,10 +10,6 @@ using namespace verbena::fabric::test;
 
 namespace {
 
-constexpr std::size_t kPayload = 1024;
-constexpr std::int64_t kFrameNs = 8 * (kPayload + 58);
-constexpr std::uint8_t kClass3 = 3 << 5;  // the traffic class octet of an IP header
-
 Qos lossless_3(std::uint64_t xoff = 20'000) {
   Qos qos;
   qos.lossless = bit_of(3);
@@ -21,46 +17,6 @@ Qos lossless_3(std::uint64_t xoff = 20'000) {
   qos.xoff = {.alpha = 0, .bytes = xoff};
   qos.xon_offset_bytes = 4'000;
   return qos;
-}
-
-Topology with(Topology topology, const Qos& qos) {
-  topology.qos = qos;
-  return topology;
-}
-
-/// A net that hands frames over as a NIC does: when there is room. Each source sends to its destination without end.
-struct Load {
-  Load(Net& the_net, std::initializer_list<std::array<std::uint32_t, 2>> of, std::uint8_t the_class = kClass3)
-      : net(the_net), pairs(of), traffic_class(the_class) {}
-  void run(std::int64_t until_ns, std::int64_t step_ns = 500) {
-    for (; now < until_ns; now += step_ns) {
-      net.run(now);
-      for (const auto& [from, to] : pairs) {
-        const wire::Gid destination = node_gid(to + 1);
-        const Network::Intent intent{destination, traffic_class};
-        while (net.network.has_room_at(Time{now}, from, &intent) == Time{now}) {
-          net.network.submit(Time{now}, from, Net::frame(from, to, sent++, kPayload, traffic_class));
-          ++sent_by[from];
-        }
-      }
-    }
-  }
-  Net& net;
-  std::vector<std::array<std::uint32_t, 2>> pairs;
-  std::uint8_t traffic_class;
-  std::int64_t now = 0;
-  std::uint32_t sent = 0;
-  std::map<std::uint32_t, int> sent_by;
-};
-
-/// Packets that have arrived; pause frames do as well.
-std::size_t packets(const Net& net) {
-  return static_cast<std::size_t>(
-      std::count_if(net.got.begin(), net.got.end(), [](const Got& got) { return got.psn != UINT32_MAX; }));
-}
-
-LinkStatistics statistics(const Net& net, LinkId link) {
-  return net.network.link_statistics(Time{1'000'000'000}, link);
 }
 
 }  // namespace
@@ -348,4 +304,22 @@ BOOST_AUTO_TEST_CASE(a_frames_class_is_that_of_its_dscp_or_of_its_vlan_tag) {
   path.vlan = wire::Vlan{.priority = 4};
   const auto tagged = verbena::test::make_frame(wire::FrameTemplate(path), {.opcode = rc(OperationCode::acknowledge)});
   BOOST_TEST(qos.class_of(tagged) == 4);
+}
+
+BOOST_AUTO_TEST_CASE(frames_for_a_dead_cable_take_their_time_and_not_more) {
+  Net net(with(star(2, slow()), lossless_3()));
+  for (const bool backward : {false, true}) net.control.set_link_up(Time{0}, {0, backward}, false);
+  Load load(net, {{0, 1}});
+  load.run(10'000'000);
+  BOOST_TEST(static_cast<double>(load.sent) > 0.95 * 10'000'000 / kFrameNs);
+  BOOST_TEST(static_cast<double>(load.sent) < 1.05 * 10'000'000 / kFrameNs);
+  BOOST_TEST(net.network.statistics().vanished == load.sent);
+  // A sender that does not ask makes nothing up for later.
+  for (std::uint32_t i = 0; i < 1000; ++i)
+    net.network.submit(Time{10'000'000}, 0, Net::frame(0, 1, i, kPayload, kClass3));
+  for (const bool backward : {false, true}) net.control.set_link_up(Time{10'000'000}, {0, backward}, true);
+  net.got.clear();
+  net.network.submit(Time{10'000'000}, 0, Net::frame(0, 1, 7, kPayload, kClass3));
+  net.run(10'200'000);
+  BOOST_TEST(net.psns() == (Psns{7}));
 }

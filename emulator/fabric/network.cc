@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 
+#include "emulator/fabric/network_lanes.h"
 #include "emulator/fabric/network_qos.h"
 #include "emulator/fabric/network_state.h"
 #include "wire/assert.h"
@@ -39,6 +40,7 @@ std::vector<LinkDirection> make_directions(const Topology& topology) {
           std::min<std::uint32_t>(parameters.mtu_bytes + wire::EthernetLayout::bytes, UINT16_MAX));
     direction.link = link;
     direction.has_classes = topology.qos && from != to;
+    direction.has_lanes = direction.has_classes && topology.qos->flow_control == FlowControl::credits;
     direction.set_rate(parameters.rate_bits_per_second);
     direction.find_plain();
   };
@@ -130,7 +132,9 @@ Network::State::State(const Topology& of, const NetworkOptions& with)
   routing = std::make_unique<Routing>(topology, hops, options.seed);
   tree = std::make_unique<SpanningTree>(topology, hops);
   rebuild_routes();
-  if (topology.qos) qos = std::make_unique<NetworkQos>(*this, *topology.qos);
+  if (!topology.qos) return;
+  if (topology.qos->flow_control == FlowControl::credits) lanes = std::make_unique<NetworkLanes>(*this, *topology.qos);
+  qos = std::make_unique<NetworkQos>(*this, *topology.qos);
 }
 Network::State::~State() = default;
 

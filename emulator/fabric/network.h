@@ -119,7 +119,8 @@ struct NetworkStatistics {
   // With Topology::qos:
   std::uint64_t lossless_lost = 0;  // of `overflowed` and `lost`: frames of lossless classes, at switches
   std::uint64_t pause_frames = 0;
-  std::uint64_t pause_storms = 0;  // times that a port stopped to wait (PauseWatchdog)
+  std::uint64_t flow_control_packets = 0;  // with credits
+  std::uint64_t pause_storms = 0;          // times that a port stopped to wait (PauseWatchdog)
 };
 
 /// Of one direction of a cable, by traffic class; with global pause all of a port is class 0 where it is told.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "emulator/fabric/network_lanes.h"
 #include "emulator/fabric/network_qos.h"
 #include "emulator/fabric/network_state.h"
 #include "wire/assert.h"
@@ -73,6 +74,7 @@ void NetworkControl::set_switch_up(Time now, std::uint32_t vertex, bool up) {
     for (DirectionNumber number = 0; number < state_.directions.size(); ++number)
       if (state_.directions[number].from == vertex) state_.lose_all(now, number, false);
   if (!up && state_.qos) state_.qos->forget_pauses_of(now, vertex);
+  if (up && state_.lanes) state_.lanes->switch_is_up(now, vertex);
   state_.expect_change(now, true, vertex, up);
   for (const LinkDirection& direction : state_.directions)
     if (direction.from == vertex) state_.update_port(direction.to);

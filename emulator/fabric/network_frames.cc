@@ -6,6 +6,7 @@
 #include "emulator/fabric/alter_frame.h"
 #include "emulator/fabric/chance.h"
 #include "emulator/fabric/flow_dissector.h"
+#include "emulator/fabric/network_lanes.h"
 #include "emulator/fabric/network_qos.h"
 #include "emulator/fabric/network_state.h"
 #include "emulator/fabric/telemetry_stamp.h"
@@ -319,10 +320,12 @@ void Network::State::arrive(Time now, DirectionNumber number, FrameNumber frame,
     arrive_specially(now, number, frame, sink);
     return;
   }
+  if (direction.has_lanes) lanes->arrived(number, frame);
   if (!topology.is_host(direction.to)) {
     const DirectionNumber next =
         is_dead[direction.to] ? kNoDirection : routing->next(direction.to, info.destination, info.flow_hash);
     if (next == kNoDirection) {
+      if (direction.has_lanes) lanes->taken(now, frame);
       end(now, number, frame, FrameEvent::vanished);
       return;
     }
@@ -332,6 +335,7 @@ void Network::State::arrive(Time now, DirectionNumber number, FrameNumber frame,
     return;
   }
   ++statistics.host_arrivals;
+  if (direction.has_lanes) lanes->taken(now, frame);
   const bool is_taken = sink.arrived({now, direction.to, view(frame), info.corrupted, info.icrc});
   end(now, number, frame, is_taken ? FrameEvent::delivered : FrameEvent::vanished);
 }
@@ -341,7 +345,8 @@ void Network::State::arrive_specially(Time now, DirectionNumber number, FrameNum
     arrive_for_group(now, number, frame, sink);
     return;
   }
-  const std::uint32_t to = directions[number].to;
+  const LinkDirection& direction = directions[number];
+  const std::uint32_t to = direction.to;
   if (is_dead[to] != 0) {
     end(now, number, frame, FrameEvent::vanished);
     return;
@@ -349,7 +354,10 @@ void Network::State::arrive_specially(Time now, DirectionNumber number, FrameNum
   // It is seen before what it lets go.
   note(now, number, pool.info(frame), FrameEvent::delivered);
   show(now, number, frame, FrameEvent::delivered);
-  if (qos) qos->take_pause_frame(now, number, frame);
+  if (direction.has_lanes)
+    lanes->take_flow_control(now, number, frame);
+  else if (qos)
+    qos->take_pause_frame(now, number, frame);
   if (topology.is_host(to)) sink.arrived({now, to, view(frame), false, wire::IcrcState::present});
   pool.give_back(frame);
 }

@@ -1,6 +1,7 @@
 // Frames for a multicast group: flooded along a spanning tree to every host but the sender; who listens is the NICs' to
 // know, as behind switches without IGMP snooping.
 // Tested by: tests/fabric/multicast_test.cc
+#include "emulator/fabric/network_lanes.h"
 #include "emulator/fabric/network_state.h"
 #include "wire/packet_view.h"
 
@@ -19,23 +20,29 @@ void Network::State::flood(Time now, std::uint32_t vertex, std::uint32_t came_fr
     }
     last = &hop;
   }
-  if (last != nullptr)
+  if (last != nullptr) {
     enqueue(now, last->direction, frame);
-  else
-    pool.give_back(frame);  // a switch with nobody behind it
+    return;
+  }
+  // A switch with nobody behind it.
+  if (lanes) lanes->taken(now, frame);
+  pool.give_back(frame);
 }
 
 void Network::State::arrive_for_group(Time now, DirectionNumber number, FrameNumber frame, Sink& sink) {
   const LinkDirection& direction = directions[number];
   const FrameInfo& info = pool.info(frame);
+  if (direction.has_lanes) lanes->arrived(number, frame);
   if (topology.is_host(direction.to)) {
     ++statistics.host_arrivals;
+    if (direction.has_lanes) lanes->taken(now, frame);
     const bool is_taken =
         !is_cut_off(direction.to, frame) && sink.arrived({now, direction.to, view(frame), info.corrupted, info.icrc});
     end(now, number, frame, is_taken ? FrameEvent::delivered : FrameEvent::vanished);
     return;
   }
   if (is_dead[direction.to] != 0) {
+    if (direction.has_lanes) lanes->taken(now, frame);
     end(now, number, frame, FrameEvent::vanished);
     return;
   }

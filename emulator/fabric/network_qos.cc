@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "emulator/fabric/network_lanes.h"
 #include "emulator/fabric/pause_deadlock.h"
 #include "wire/assert.h"
 #include "wire/pause_frame.h"
@@ -33,12 +34,10 @@ NetworkQos::NetworkQos(Network::State& network, const Qos& qos) : network_(netwo
   memories_.assign(topology.switches(), SwitchMemory(qos));
   ports_.reserve(network.directions.size());
   for (const LinkDirection& direction : network.directions) {
-    if (direction.is_loopback) {
-      ports_.emplace_back(qos, kNoDirection);
-      continue;
-    }
-    ports_.emplace_back(qos, network.direction_of({direction.link.cable, !direction.link.backward}));
-    if (topology.is_host(direction.to)) continue;
+    const DirectionNumber reverse =
+        direction.is_loopback ? kNoDirection : network.direction_of({direction.link.cable, !direction.link.backward});
+    ports_.emplace_back(qos, reverse);
+    if (direction.is_loopback || network.lanes || topology.is_host(direction.to)) continue;
     const CableParameters& cable = topology.cables[direction.link.cable].parameters;
     memory_at(direction.to).add_port(ports_.back().ingress, headroom_of(qos, cable));
   }
@@ -64,8 +63,9 @@ void NetworkQos::enqueue(Time now, DirectionNumber number, FrameNumber frame) {
   Port& port = ports_[number];
   const FrameInfo& info = network_.pool.info(frame);
   Held& held = held_of(frame);
-  if (!is_from_switch(number)) held = {kNoDirection, qos_.class_of(network_.pool.octets(frame))};
-  if (!direction.is_up || info.bytes > direction.frame_bytes_max) {
+  if (!is_from_switch(number)) held = {kNoDirection, qos_.class_of(network_.pool.octets(frame)), false};
+  if (leads_nowhere(network_, number) || info.bytes > direction.frame_bytes_max) {
+    if (network_.lanes) network_.lanes->taken(now, frame);
     // It takes its time all the same, so that a host's sender without a window does not send for ever at once.
     if (!is_from_switch(number) && direction.has_room_at(now) == now)
       direction.wire_free = std::max(direction.wire_free, now) + direction.time_for(info.bytes);
@@ -84,6 +84,7 @@ bool NetworkQos::admit(Time now, DirectionNumber number, FrameNumber frame) {
   const Held held = held_of(frame);
   const std::uint32_t bytes = network_.pool.info(frame).bytes;
   const std::uint64_t queue_bytes = port.egress.octets_of(held.traffic_class);
+  if (held.lies_in_buffer) return true;
   if ((port.given_up & bit_of(held.traffic_class)) != 0 && qos_.watchdog.drops) {
     lose(now, number, frame, kGivenUp);
     return false;
@@ -91,8 +92,10 @@ bool NetworkQos::admit(Time now, DirectionNumber number, FrameNumber frame) {
   const bool is_lossless = is_from_switch(number) && qos_.is_lossless(held.traffic_class);
   const std::uint64_t queue_bytes_max =
       is_from_switch(number) ? direction.queue_bytes : std::max(std::uint64_t{direction.queue_bytes}, kHeldBytesMax);
-  bool has_room = queue_bytes == 0 || queue_bytes + bytes <= queue_bytes_max || is_lossless;
-  if (has_room && is_lossless) {
+  bool has_room = queue_bytes == 0 || queue_bytes + bytes <= queue_bytes_max || (is_lossless && !network_.lanes);
+  if (network_.lanes) {
+    // A host's own, or a copy for a group.
+  } else if (has_room && is_lossless) {
     const TrafficClass group = qos_.pause_group(held.traffic_class);
     SwitchMemory& memory = memory_at(direction.from);
     IngressPort& ingress = ports_[held.came_by].ingress;
@@ -121,6 +124,7 @@ void NetworkQos::mark_behind_queue(DirectionNumber number, FrameNumber frame) {
 }
 
 void NetworkQos::release(Time now, DirectionNumber number, FrameNumber frame) {
+  if (network_.lanes) return network_.lanes->taken(now, frame);
   const Held held = held_of(frame);
   const std::uint32_t bytes = network_.pool.info(frame).bytes;
   SwitchMemory& memory = memory_at(network_.directions[number].from);
@@ -146,15 +150,21 @@ void NetworkQos::serve(Time now, DirectionNumber number) {
   LinkDirection& direction = network_.directions[number];
   Port& port = ports_[number];
   watch_pauses(now, number);
+  if (direction.has_lanes) network_.lanes->look_at_heads(now, number);
   while (direction.wire_free <= now) {
     if (port.to_tell != 0) {
       send_pause_frame(now, number);
+      continue;
+    }
+    if (direction.has_lanes && network_.lanes->owes(now, number)) {
+      network_.lanes->send_flow_control(now, number);
       continue;
     }
     const auto traffic_class = port.egress.choose(now, network_.pool);
     if (!traffic_class) break;
     const FrameNumber frame = port.egress.pop(now, *traffic_class, network_.pool);
     if (is_from_switch(number)) release(now, number, frame);
+    if (direction.has_lanes) network_.lanes->leaves(now, number, *traffic_class, network_.pool.info(frame).bytes);
     held_of(frame).came_by = number;
     network_.transmit(now, number, frame);
   }
@@ -166,6 +176,8 @@ Time NetworkQos::find_due(Time now, DirectionNumber number) const {
   const Port& port = ports_[number];
   const Time free = std::max(now, network_.directions[number].wire_free);
   if (port.to_tell != 0) return free;
+  if (network_.lanes)
+    return std::min(std::max(free, port.egress.next_chance(free)), network_.lanes->due(now, number, free));
   return std::min({std::max(free, port.egress.next_chance(free)), port.refresh_at, watchdog_due(now, number)});
 }
 
@@ -249,6 +261,7 @@ void NetworkQos::take_pause_frame(Time now, DirectionNumber number, FrameNumber 
 
 void NetworkQos::set_pause_storm(Time now, DirectionNumber way_out, ClassMask classes) {
   Port& port = ports_[way_out];
+  if (network_.lanes) return network_.lanes->withhold(now, way_out, classes);
   const ClassMask before = groups_to_pause(port);
   port.storm = classes;
   port.to_tell = static_cast<ClassMask>(port.to_tell | (before ^ groups_to_pause(port)));
@@ -329,6 +342,7 @@ void NetworkQos::lose_all(Time now, DirectionNumber number) {
     }
   }
   port.egress.forget_pauses(now);
+  if (network_.lanes) network_.lanes->link_is_down(number);
   port.to_tell = port.told_paused = 0;
   port.refresh_at = kNever;
   port.due = find_due(now, number);
@@ -337,12 +351,17 @@ void NetworkQos::lose_all(Time now, DirectionNumber number) {
 void NetworkQos::forget_pauses_of(Time now, std::uint32_t vertex) {
   for (DirectionNumber number = 0; number < ports_.size(); ++number) {
     if (network_.directions[number].to != vertex || network_.directions[number].is_loopback) continue;
+    if (network_.lanes) {
+      lose_all(now, number);
+      continue;
+    }
     ports_[number].egress.forget_pauses(now);
     serve(now, number);
   }
 }
 
 void NetworkQos::link_is_up(Time now, DirectionNumber number) {
+  if (network_.lanes) return network_.lanes->link_is_up(now, number);
   ports_[number].to_tell = groups_to_pause(ports_[number]);
   serve(now, number);
 }
@@ -353,7 +372,7 @@ Time NetworkQos::has_room_at(Time now, DirectionNumber way, std::uint8_t ip_traf
   constexpr unsigned kDscpShift = 2;
   const TrafficClass traffic_class = qos_.trust == Trust::dscp ? qos_.class_of_dscp[ip_traffic_class >> kDscpShift] : 0;
   const EgressPort& egress = ports_[way].egress;
-  if (!network_.directions[way].is_up) return network_.directions[way].has_room_at(now);
+  if (leads_nowhere(network_, way)) return network_.directions[way].has_room_at(now);
   if (egress.frames_of(traffic_class) < kHostQueueFrames) return now;
   if (egress.is_paused(now, traffic_class)) return std::max(egress.paused_until(traffic_class), now + nanoseconds(1));
   return std::max(network_.directions[way].wire_free, now + nanoseconds(1));
@@ -362,7 +381,7 @@ Time NetworkQos::has_room_at(Time now, DirectionNumber way, std::uint8_t ip_traf
 Room NetworkQos::room(Time now, DirectionNumber way, ClassMask held) const {
   const EgressPort& egress = ports_[way].egress;
   Room room{kHostQueueFrames, now};
-  if (!network_.directions[way].is_up) {
+  if (leads_nowhere(network_, way)) {
     room.more_at = network_.directions[way].has_room_at(now);
     room.octets = room.more_at > now ? 0 : kHostQueueFrames * wire::kFrameBytesMax;
     return room;

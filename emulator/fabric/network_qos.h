@@ -1,5 +1,5 @@
 // NetworkQos: a network whose ports have a queue for each traffic class, whose switches have one memory, and in which
-// the ends of a cable ask each other to pause.
+// the ends of a cable ask each other to pause. With credits instead, memory and pauses are NetworkLanes' lanes.
 //
 // Solely responsible for what lies between a frame's arrival at a port and its departure from it: class, admission to
 // the switch's memory, ECN mark, the wait for the port's scheduler, and for pause frames: when they are sent and what
@@ -36,7 +36,8 @@ class NetworkQos {
   void take_pause_frame(Time now, DirectionNumber number, FrameNumber frame);
   /// `made` is a copy of `frame`.
   void copied(FrameNumber frame, FrameNumber made) {
-    const Held held = held_of(frame);
+    Held held = held_of(frame);
+    held.lies_in_buffer = false;  // a copy takes no room of the lane's
     held_of(made) = held;
   }
 
@@ -45,7 +46,7 @@ class NetworkQos {
   void lose_all(Time now, DirectionNumber number);
   /// A switch that is dead asks nobody to pause any more.
   void forget_pauses_of(Time now, std::uint32_t vertex);
-  /// The cable is there again: who is to pause has to be told anew.
+  /// The cable is there again: who is to pause, or who has room, has to be told anew.
   void link_is_up(Time now, DirectionNumber number);
   /// The host pauses these classes of what comes to it, whatever comes. 0: no longer.
   void set_pause_storm(Time now, DirectionNumber way_out, ClassMask classes);
@@ -63,11 +64,13 @@ class NetworkQos {
 
  private:
   friend class DeadlockSearch;  // pause_deadlock.cc
+  friend class NetworkLanes;    // network_lanes.cc
 
   /// Of a frame that waits at a port, or is on its way to one.
   struct Held {
     DirectionNumber came_by = kNoDirection;
     TrafficClass traffic_class = 0;
+    bool lies_in_buffer = false;  // with credits: at the far end of `came_by`
   };
   /// One direction of a cable: the port that it leaves from, and what its frames hold where they arrive.
   struct Port {

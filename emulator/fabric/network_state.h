@@ -1,6 +1,6 @@
 // NetworkState: what a Network owns, and the way of a frame through it.
 //
-// Private to network.cc, network_control.cc, network_frames.cc and network_groups.cc; from outside the only ways in are
+// Private to emulator/fabric's network*.cc; from outside the only ways in are
 // network.h and network_control.h.
 // Tested by: tests/fabric/network_test.cc
 #pragma once
@@ -60,6 +60,7 @@ struct alignas(64) LinkDirection {
   bool stamps = false;  // writes telemetry
   bool is_loopback = false;
   bool has_classes = false;  // its queue is NetworkQos'
+  bool has_lanes = false;    // and its classes have credits
   bool is_plain = true;      // see find_plain()
   Duration known_time{};
   Duration propagation{};
@@ -133,6 +134,7 @@ class Prefetcher {
   Duration distance_{1};  // how far to look, so that kSteps x kStep events lie ahead
 };
 
+class NetworkLanes;
 class NetworkQos;
 
 struct Network::State {
@@ -223,7 +225,8 @@ struct Network::State {
   std::vector<std::byte> view_scratch = std::vector<std::byte>(wire::kFrameBytesMax);
   std::vector<DirectionNumber> due;
   Prefetcher prefetcher;
-  std::unique_ptr<NetworkQos> qos;  // Topology::qos
+  std::unique_ptr<NetworkQos> qos;      // Topology::qos
+  std::unique_ptr<NetworkLanes> lanes;  // with FlowControl::credits
 
   ~State();
 
@@ -273,5 +276,12 @@ struct Network::State {
   void rebuild_routes();
   bool has_signal(std::uint32_t cable) const;
 };
+
+/// What is to leave by the direction is discarded. Ethernet's port sends into the void if only the switch behind it is
+/// dead; InfiniBand's has no link then, and so no credit.
+inline bool leads_nowhere(const Network::State& network, DirectionNumber number) {
+  const LinkDirection& direction = network.directions[number];
+  return !direction.is_up || (direction.has_lanes && network.is_dead[direction.to] != 0);
+}
 
 }  // namespace verbena::fabric

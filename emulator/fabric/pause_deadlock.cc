@@ -2,7 +2,16 @@
 
 #include <algorithm>
 
+#include "emulator/fabric/link_credits.h"
+
 namespace verbena::fabric {
+namespace {
+
+std::uint64_t octets_in_buffer(std::uint32_t bytes) {
+  return std::uint64_t{credit_blocks(bytes)} * wire::kCreditBlockBytes;
+}
+
+}  // namespace
 
 std::string PauseDeadlock::text(const Topology& topology) const {
   const auto name = [&](LinkId link) {
@@ -21,14 +30,26 @@ void DeadlockSearch::collect() {
   for (DirectionNumber number = 0; number < qos_.ports_.size(); ++number) {
     const LinkDirection& direction = network.directions[number];
     if (direction.is_loopback || network.topology.is_host(direction.to)) continue;
-    const NetworkQos::Port& port = qos_.ports_[number];
     for (std::size_t i = 0; i < kTrafficClasses; ++i) {
       const auto group = static_cast<TrafficClass>(i);
-      if (!port.ingress.groups[group].is_paused) continue;
-      const std::uint64_t xon = qos_.memories_[direction.to - network.topology.hosts].xon_bytes();
-      waiters_.push_back({.direction = number, .group = group, .waits_with = xon, .edges = {}});
+      if (const auto octets = may_stay(number, group))
+        waiters_.push_back({.direction = number, .group = group, .waits_with = *octets, .edges = {}});
     }
   }
+}
+
+std::optional<std::uint64_t> DeadlockSearch::may_stay(DirectionNumber number, TrafficClass group) const {
+  const Network::State& network = qos_.network_;
+  const NetworkQos::Port& port = qos_.ports_[number];
+  if (!network.lanes) {
+    if (!port.ingress.groups[group].is_paused) return std::nullopt;
+    return qos_.memories_[network.directions[number].to - network.topology.hosts].xon_bytes();
+  }
+  const FrameNumber head = port.egress.first_of(group);
+  if (head == kNoFrame || !port.egress.is_paused(now_, group)) return std::nullopt;
+  // The buffer is a whole number of blocks, and so is what each packet takes of it.
+  return std::uint64_t{qos_.qos_.lane_buffer_bytes} / wire::kCreditBlockBytes * wire::kCreditBlockBytes -
+         octets_in_buffer(network.pool.info(head).bytes);
 }
 
 /// Finds which other waiters keep its frames.
@@ -45,7 +66,8 @@ void DeadlockSearch::join(Waiter& waiter) {
       const auto traffic_class = static_cast<TrafficClass>(c);
       if (qos_.qos_.pause_group(traffic_class) != other.group || !egress.is_paused(now_, traffic_class)) continue;
       for (FrameNumber frame = egress.first_of(traffic_class); frame != kNoFrame; frame = network.pool.info(frame).next)
-        if (qos_.held_[frame].came_by == waiter.direction) octets += network.pool.info(frame).bytes;
+        if (qos_.held_[frame].came_by == waiter.direction)
+          octets += network.lanes ? octets_in_buffer(network.pool.info(frame).bytes) : network.pool.info(frame).bytes;
     }
     if (octets != 0) waiter.edges.push_back({i, octets});
   }

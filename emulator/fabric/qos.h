@@ -34,6 +34,7 @@ enum class Trust : std::uint8_t {
 enum class FlowControl : std::uint8_t {
   pfc,           // IEEE 802.1Q clause 36: each class by itself
   global_pause,  // IEEE 802.3 annex 31B: a port as a whole
+  credits,       // IBA volume 1, 7.9: InfiniBand's; each class is a virtual lane, and none is lossy
 };
 
 /// How much of a memory one user of it may have: so many octets, or alpha times what is free (Choudhury and Hahne,
@@ -79,6 +80,11 @@ struct Qos {
   Threshold egress{.alpha = Threshold::kWhole};  // of other classes at an egress port, beside the cable's own limit
   PauseWatchdog watchdog;
 
+  // -- With FlowControl::credits
+  std::uint32_t lane_buffer_bytes = 32 << 10;  // of each lane of each port, where packets come in
+  /// So long the first packet of a lane may wait at a switch before it is dropped (HOQLife, 18.2.5.4). 0: for ever.
+  Duration head_of_queue_life{};
+
   Qos() {
     for (std::size_t dscp = 0; dscp < class_of_dscp.size(); ++dscp)
       class_of_dscp[dscp] = static_cast<TrafficClass>(dscp / 8);
@@ -89,10 +95,10 @@ struct Qos {
   bool is_lossless(TrafficClass traffic_class) const { return (lossless & bit_of(traffic_class)) != 0; }
   /// What is paused together with a class: it alone, or all.
   TrafficClass pause_group(TrafficClass traffic_class) const {
-    return flow_control == FlowControl::pfc ? traffic_class : 0;
+    return flow_control == FlowControl::global_pause ? 0 : traffic_class;
   }
   ClassMask classes_of_group(TrafficClass group) const {
-    return flow_control == FlowControl::pfc ? bit_of(group) : kEveryClass;
+    return flow_control == FlowControl::global_pause ? kEveryClass : bit_of(group);
   }
   /// How many pause groups have headroom at each port.
   std::uint32_t lossless_groups() const;

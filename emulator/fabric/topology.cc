@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "wire/types.h"
+
 namespace verbena::fabric {
 namespace {
 
@@ -136,6 +138,12 @@ Outcome check_qos(const Topology& topology) {
   const Qos& qos = *topology.qos;
   const auto wrong = [](const std::string& text) { return Outcome(Failure{text}); };
   if (std::ranges::count(qos.weights, 0u) != 0) return wrong("the weight of a traffic class is 0");
+  if (qos.flow_control == FlowControl::credits) {
+    if (qos.lane_buffer_bytes < wire::kFrameBytesMax)
+      return wrong("a lane's buffer of " + std::to_string(qos.lane_buffer_bytes) +
+                   " octets has no room for a packet of " + std::to_string(wire::kFrameBytesMax));
+    return {};
+  }
   if (qos.lossless == 0) return {};
   std::vector<std::uint64_t> headroom(topology.vertices.size());
   for (std::uint32_t i = 0; i < topology.cables.size(); ++i) {

@@ -1,0 +1,144 @@
+#include "emulator/fabric/network_lanes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "wire/infiniband.h"
+
+namespace verbena::fabric {
+namespace {
+
+/// So long a lane stands still before it is looked for a deadlock.
+constexpr Duration kStallLook = milliseconds(1);
+constexpr std::string_view kTooLongAtHead = "verbena: dropped, no credit for the life of a queue's head";
+
+}  // namespace
+
+NetworkLanes::NetworkLanes(Network::State& network, const Qos& qos)
+    : network_(network), qos_(qos), credits_(qos.lane_buffer_bytes) {
+  for (const LinkDirection& direction : network.directions)
+    credits_.add(
+        direction.is_loopback ? kNoDirection : network.direction_of({direction.link.cable, !direction.link.backward}),
+        direction.rate);
+}
+
+// -- A frame's way
+
+void NetworkLanes::arrived(DirectionNumber number, FrameNumber frame) {
+  NetworkQos::Held& held = network_.qos->held_of(frame);
+  held.came_by = number;
+  held.lies_in_buffer = true;
+  credits_.arrived(number, held.traffic_class, network_.pool.info(frame).bytes);
+}
+
+void NetworkLanes::taken(Time now, FrameNumber frame) {
+  NetworkQos::Held& held = network_.qos->held_of(frame);
+  if (!std::exchange(held.lies_in_buffer, false)) return;
+  if (!credits_.freed(held.came_by, held.traffic_class, network_.pool.info(frame).bytes)) return;
+  const DirectionNumber back = port(held.came_by).reverse;
+  // It goes once its turn comes, not from within what is being done here.
+  port(back).due = std::max(now, network_.directions[back].wire_free);
+  network_.schedule(back);
+}
+
+void NetworkLanes::leaves(Time now, DirectionNumber number, TrafficClass lane, std::uint32_t bytes) {
+  credits_.sent(now, number, lane, bytes);
+  find_stalls(now, number);
+}
+
+/// A lane whose first frame has no credit waits as one that is paused does, and is counted so.
+void NetworkLanes::find_stalls(Time now, DirectionNumber number) {
+  EgressPort& egress = port(number).egress;
+  for (std::size_t i = 0; i < kTrafficClasses; ++i) {
+    const auto lane = static_cast<TrafficClass>(i);
+    const FrameNumber head = egress.first_of(lane);
+    const bool may_go = head == kNoFrame || credits_.may_send(number, lane, network_.pool.info(head).bytes);
+    if (may_go == egress.is_paused(now, lane)) egress.pause(now, bit_of(lane), now, may_go ? now : kNever);
+  }
+}
+
+void NetworkLanes::look_at_heads(Time now, DirectionNumber number) {
+  find_stalls(now, number);
+  EgressPort& egress = port(number).egress;
+  const bool drops = qos_.head_of_queue_life.ns != 0 && network_.qos->is_from_switch(number);
+  for (std::size_t i = 0; i < kTrafficClasses; ++i) {
+    const auto lane = static_cast<TrafficClass>(i);
+    const Time since = egress.stuck_since(now, lane);
+    if (since == kNever) continue;
+    if (now >= since + kStallLook) network_.qos->look_for_deadlock(now);
+    if (!drops || now < since + qos_.head_of_queue_life) continue;
+    const FrameNumber frame = egress.pop(now, lane, network_.pool);
+    taken(now, frame);
+    network_.qos->lose(now, number, frame, kTooLongAtHead);
+    find_stalls(now, number);
+  }
+}
+
+Time NetworkLanes::due(Time now, DirectionNumber number, Time free) const {
+  Time earliest = credits_.owes(now, number) ? free : std::max(free, credits_.due(number));
+  const NetworkQos& qos = *network_.qos;
+  const bool drops = qos_.head_of_queue_life.ns != 0 && qos.is_from_switch(number);
+  for (std::size_t i = 0; i < kTrafficClasses; ++i) {
+    const Time since = qos.egress(number).stuck_since(now, static_cast<TrafficClass>(i));
+    if (since == kNever) continue;
+    if (!qos.deadlock()) earliest = std::min(earliest, std::max({since + kStallLook, qos.next_deadlock_look_, now}));
+    if (drops) earliest = std::min(earliest, since + qos_.head_of_queue_life);
+  }
+  return earliest;
+}
+
+// -- Flow control packets
+
+void NetworkLanes::send_flow_control(Time now, DirectionNumber number) {
+  const LinkDirection& direction = network_.directions[number];
+  const wire::FlowControlPacket packet = credits_.next(now, number);
+  if (!direction.is_up || network_.is_dead[direction.from] != 0) return;
+  const FrameNumber frame = network_.pool.take(wire::kLinkPacketBytes);
+  if (frame == kNoFrame) {  // the next one tells the same
+    ++network_.statistics.overflowed;
+    return;
+  }
+  ++network_.statistics.flow_control_packets;
+  ++port(number).statistics.sent[packet.virtual_lane];
+  FrameInfo& info = network_.pool.info(frame);
+  info = {};
+  info.bytes = wire::kLinkPacketBytes;
+  info.destination = kNeighbour;
+  info.digest =
+      std::uint32_t{packet.total_blocks_sent} << 16 | std::uint32_t{packet.virtual_lane} << 12 | packet.credit_limit;
+  std::ranges::copy(wire::write_link_packet(packet), network_.pool.octets(frame).begin());
+  network_.transmit(now, number, frame);
+}
+
+void NetworkLanes::take_flow_control(Time now, DirectionNumber number, FrameNumber frame) {
+  const auto read = wire::read_link_packet(network_.pool.octets(frame).first(network_.pool.info(frame).bytes));
+  if (!read || !read->is_right || read->packet.virtual_lane >= kTrafficClasses) return;
+  const DirectionNumber back = port(number).reverse;
+  ++port(back).statistics.frames_received;
+  ++port(back).statistics.received[read->packet.virtual_lane];
+  credits_.take(number, read->packet);
+  network_.qos->serve(now, back);
+  if (!network_.qos->is_from_switch(back) && network_.port_listener != nullptr)
+    network_.port_listener->room_changed(network_.directions[back].from);
+}
+
+// -- What changes
+
+void NetworkLanes::link_is_up(Time now, DirectionNumber number) {
+  credits_.link_is_up(number);
+  network_.qos->serve(now, number);
+}
+
+void NetworkLanes::switch_is_up(Time now, std::uint32_t vertex) {
+  for (DirectionNumber number = 0; number < network_.directions.size(); ++number) {
+    const LinkDirection& direction = network_.directions[number];
+    if (!direction.is_loopback && (direction.from == vertex || direction.to == vertex)) link_is_up(now, number);
+  }
+}
+
+void NetworkLanes::withhold(Time now, DirectionNumber way_out, ClassMask lanes) {
+  credits_.withhold(port(way_out).reverse, lanes);
+  network_.qos->serve(now, way_out);
+}
+
+}  // namespace verbena::fabric

@@ -5,6 +5,7 @@
 // and the time are arguments, so that every order of events is a test (tests/host/link/shm/answered_by_test.cc).
 #pragma once
 
+#include "emulator/host/link/shm/stand_still.h"
 #include "wire/time.h"
 
 namespace verbena::host {
@@ -18,19 +19,13 @@ class AnsweredBy {
   void look(Time by) { by_ = by; }
   /// What it had been given by `since`; or it is not going to.
   bool has_answered(Time since, Time now) {
-    if (by_ >= since) return true;
-    if (by_ != late_by_ || late_since_ == kNever) {
-      late_by_ = by_;
-      late_since_ = now;
-    }
-    return now - late_since_ >= patience_;
+    return by_ >= since || late_.look(static_cast<std::uint64_t>(by_.ns), now, patience_);
   }
 
  private:
   Duration patience_;
   Time by_{};
-  Time late_by_{};            // what it said when it was first found late
-  Time late_since_ = kNever;  // and when that was
+  StandStill late_;  // what it says, since it was first found late
 };
 
 }  // namespace verbena::host

@@ -17,26 +17,16 @@ std::uint32_t present_core() {
   return static_cast<std::uint32_t>(sched_getcpu() + 1);
 }
 
-namespace {
-Time handed_on_by(const ProcessPages& pages) {
+Time relayed_by(const ProcessPages& pages) {
   ProcessPage& page = *pages.told;
   const Time by{std::atomic_ref(page.looked_at).load(std::memory_order_acquire)};
   // Whoever hands it a frame says for which sleep it rings, and then it has something to do.
   if (!doorbell_of(page).is_armed(std::atomic_ref(pages.wake->rung).load(std::memory_order_acquire))) return by;
   return std::max(by, Time{std::atomic_ref(page.rests_until).load(std::memory_order_acquire)});
 }
-bool has_stood_still(Time handed_on_by, Time now) {
-  return now - handed_on_by > kRelayPatience;
-}
-}  // namespace
 
 void note_rung(WakePage& page, std::uint32_t asleep) {
   std::atomic_ref(page.rung).store(asleep, std::memory_order_seq_cst);
-}
-
-Time relayed_by(const ProcessPages& pages, Time now) {
-  const Time by = handed_on_by(pages);
-  return has_stood_still(by, now) ? now : std::min(by, now);
 }
 
 Time answered_by(ProcessPage& page, bool has_taken_all) {
@@ -45,10 +35,6 @@ Time answered_by(ProcessPage& page, bool has_taken_all) {
       std::atomic_ref(page.rests_until).load(std::memory_order_acquire) != 0)
     return kNever;
   return Time{std::atomic_ref(page.looked_at).load(std::memory_order_acquire)};
-}
-
-bool relay_stands_still(const ProcessPages& pages, Time now) {
-  return has_stood_still(handed_on_by(pages), now);
 }
 
 void OwnPage::has_looked(Time at) {

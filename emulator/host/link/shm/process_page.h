@@ -79,14 +79,14 @@ inline GuardedRest rest_of(const ProcessPages& pages) {
 }
 /// Says that its process is rung for the sleep `asleep`.
 void note_rung(WakePage& page, std::uint32_t asleep);
-/// What had been handed to the fabric process of these pages by then, at most `now`, has been handed on (Relay).
-Time relayed_by(const ProcessPages& pages, Time now);
+/// What had been handed to the fabric process of these pages by then has been handed on (Relay). Later than now: it
+/// rests. Zero: it has not said anything yet.
+Time relayed_by(const ProcessPages& pages);
 /// What it had been given by then it has answered. `has_taken_all`: it has just been seen to have taken all that was
 /// handed to it; kNever, if it rests over that.
 Time answered_by(ProcessPage& page, bool has_taken_all);
-/// It has not done so for kRelayPatience: to whom it is to hand something on, it is a dead network.
-bool relay_stands_still(const ProcessPages& pages, Time now);
-/// Of a process that stands still. A thread that the machine does not run waits for less.
+/// With a process that stands still (StandStill); then it counts as a dead network. A thread that the machine does not
+/// run waits for less.
 inline constexpr Duration kRelayPatience = seconds(1);
 /// Where a NIC's word is in held_dscps. 0: it has none.
 constexpr std::size_t held_place(const wire::Gid& address) {

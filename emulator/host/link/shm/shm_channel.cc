@@ -93,12 +93,7 @@ bool ShmChannel::meet(PeerDescriptors&& of_peer) {
 bool ShmChannel::stands_still(Duration for_as_long_as) {
   // The clock itself: the time of the last pass may be from long before this burst of posts.
   const Time now = clock_now();
-  const std::uint64_t tail = tx.read_tail();
-  if (full_since == Time{} || tail != full_tail) {
-    full_since = now;
-    full_tail = tail;
-  }
-  return now - full_since >= for_as_long_as;
+  return consumer.look(tx.read_tail(), now, for_as_long_as);
 }
 
 bool ShmChannel::is_still_behind(std::size_t room, Duration patience) {

@@ -21,6 +21,7 @@
 #include "emulator/host/link/shm/peer_waker.h"
 #include "emulator/host/link/shm/process_page.h"
 #include "emulator/host/link/shm/shm_ring.h"
+#include "emulator/host/link/shm/stand_still.h"
 #include "emulator/host/os/descriptor.h"
 #include "emulator/host/os/descriptor_passing.h"
 #include "wire/time.h"
@@ -102,8 +103,7 @@ struct ShmChannel : std::enable_shared_from_this<ShmChannel> {
   std::uint64_t lap_position = 0;  // where the sender was when it last thought of rewinding
   Time lap_at{};                   // and when
   std::uint64_t drain_limit = 0;   // dead: read up to here and no further
-  Time full_since{};               // zero: not full
-  std::uint64_t full_tail = 0;     // the consumer's position at full_since
+  StandStill consumer;             // of `tx`, while frames wait in it
 
   /// False: these are not what a peer has to show; then nothing has changed.
   bool meet(PeerDescriptors&& of_peer);

@@ -1,5 +1,6 @@
 #include "emulator/host/link/shm/shm_uplink.h"
 
+#include <algorithm>
 #include <ctime>
 #include <utility>
 
@@ -80,8 +81,15 @@ ProcessPage* ShmUplink::fabric_page() const {
   return channel->peer_page.load(std::memory_order_acquire);
 }
 
+bool ShmUplink::is_dead_relay(Time by, Time now) {
+  if (by < now && by != Time{}) return relay_.look(static_cast<std::uint64_t>(by.ns), now, kRelayPatience);
+  relay_.forget();
+  return by == Time{};
+}
+
 Time ShmUplink::delivered_by(Time now) {
-  const Time by = fabric_page() != nullptr ? relayed_by(port()->peer_pages(), now) : now;
+  const Time told = fabric_page() != nullptr ? relayed_by(port()->peer_pages()) : now;
+  const Time by = is_dead_relay(told, now) ? now : std::min(told, now);
   is_late_.store(by < now - kTurn, std::memory_order_relaxed);
   return by;
 }
@@ -95,7 +103,7 @@ bool ShmUplink::has_sent(std::uint64_t published) {
   if (published_in_ == nullptr || port().get() != published_in_) return true;
   if (port()->tx.read_tail() >= published) return true;
   // What a dead network does not take is as lost as what it took.
-  return fabric_page() != nullptr && relay_stands_still(port()->peer_pages(), clock_now());
+  return fabric_page() != nullptr && is_dead_relay(relayed_by(port()->peer_pages()), clock_now());
 }
 
 bool ShmUplink::has_signal() {

@@ -57,10 +57,14 @@ class ShmUplink final : public ShmLink, public Relay, public LastWordsCarrier {
   ProcessPage* fabric_page() const;
   const std::shared_ptr<ShmChannel>& port() const { return peers().routes().front().tx; }
 
+  /// The fabric process says `by` (relayed_by): to whom it is to hand something on, it is a dead network.
+  bool is_dead_relay(Time by, Time now);
+
   const std::string fabric_;
   const std::size_t held_place_;
   UplinkYield directed_yield_{peers()};
   std::atomic<bool> is_late_{false};          // the fabric process, at the last delivered_by()
+  StandStill relay_;                          // what the fabric process says, while it is late
   const ShmChannel* published_in_ = nullptr;  // by whose position published() was counted
 };
 

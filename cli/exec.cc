@@ -342,10 +342,10 @@ int run_exec(const Arguments& arguments) {
       return line.fail(kExitInternal, listens.error());
   host::LaunchEnvironment plan = plan_of(options, capture_path);
   if (const auto error = find_fabric(options, plan)) return line.fail(kExitUsage, *error);
-  const std::uint32_t devices = host::devices_of({plan.devices, plan.node, plan.link, plan.ports}).count;
-  if (!host::device_names_fit(plan.device_name, devices))
+  const host::OwnDevices own = host::devices_of({plan.devices, plan.node, plan.link, plan.ports});
+  if (!host::device_names_fit(plan.device_name, own.count))
     return line.fail(kExitUsage,
-                     fmt::format("--device-name {}: {}", plan.device_name, host::device_names_error(devices)));
+                     fmt::format("--device-name {}: {}", plan.device_name, host::device_names_error(own.count)));
   host::set_environment(plan, *libraries);
   std::string error;
   if (!options.counts()) {
@@ -356,7 +356,7 @@ int run_exec(const Arguments& arguments) {
   if (!report.open(options.fabric)) return line.fail(kExitInternal, fmt::format("--stats: {}", std::strerror(errno)));
   const int status = run_and_wait(split.program, error);
   if (!error.empty()) return line.fail(status, error);
-  const bool has_several = !is_by_rank(options) && devices > 1;
+  const bool has_several = !is_by_rank(options) && own.port_count() > 1;
   if (options.stats) fmt::print(stderr, "{}", report.text(words_of_nodes(plan.node), has_several));
   if (!options.stats_json.empty())
     if (const auto written = scenarios::write_file(options.stats_json, report.json()); !written)

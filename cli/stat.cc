@@ -132,6 +132,8 @@ Json nodes_found(const std::string& fabric, const std::vector<host::NodeCounters
     for (std::size_t i = 0; i < nic::kCounters; ++i)
       if (node.values[i] != 0) counters[std::string(nic::to_string(static_cast<nic::Counter>(i)))] = node.values[i];
     all.push_back({{"address", host::address_text(node.address)},
+                   {"device", host::address_text(node.device)},
+                   {"port", node.port},
                    {"processes", node.processes.size()},
                    {"process_ids", node.processes},
                    {"counters", std::move(counters)}});
@@ -144,7 +146,9 @@ std::string found_text(const Json& stat) {
   for (const Json& node : stat.at("nodes")) {
     std::string processes;
     for (const Json& process : node.at("process_ids")) processes += (processes.empty() ? "" : ", ") + process.dump();
-    text += fmt::format("\nnode {}, {} {}\n", node.value("address", ""),
+    const std::uint64_t port = number(node, "port");
+    text += fmt::format("\nnode {}{}, {} {}\n", node.value("address", ""),
+                        port == 1 ? "" : fmt::format(", port {} of {}", port, node.value("device", "")),
                         number(node, "processes") == 1 ? "process" : "processes", processes);
     for (const auto& [name, value] : node.at("counters").items())
       text += fmt::format("    {:32} {:>12}\n", name, value.dump());

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
 #include "emulator/host/config/environment.h"
 #include "emulator/host/node/node_directory.h"
@@ -15,12 +16,6 @@
 
 namespace verbena::cli {
 namespace {
-
-wire::Gid address_of(const host::StatsFile::Block& block) {
-  wire::Gid address;
-  for (std::size_t i = 0; i < address.octets.size(); ++i) address.octets[i] = block.address[i].load();
-  return address;
-}
 
 /// Those that are not zero, one a line.
 std::string lines_of(const StatsReport::Sums& sums) {
@@ -30,6 +25,16 @@ std::string lines_of(const StatsReport::Sums& sums) {
   for (const auto& [name, sum] : sums)
     if (sum != 0) text += fmt::format("  {:{}} {:>14}\n", name, width, sum);
   return text;
+}
+
+/// `ports`: of one device after the other.
+template <class Port, class Visit>
+void for_each_device(const std::vector<Port>& ports, Visit&& visit) {
+  for (auto first = ports.begin(); first != ports.end();) {
+    const auto end = std::find_if(first, ports.end(), [&](const Port& port) { return port.device != first->device; });
+    visit(std::span<const Port>(first, end));
+    first = end;
+  }
 }
 
 nlohmann::ordered_json json_of(const StatsReport::Sums& sums) {
@@ -63,31 +68,44 @@ std::span<const host::StatsFile::Block> StatsReport::blocks() const {
   return {file.blocks.data(), std::min(file.used(), host::StatsFile::kBlocks)};
 }
 
-/// A process has a block for each device that it has opened.
+/// A process has a block for each port of each device that it has opened.
 std::size_t StatsReport::processes() const {
   std::set<std::uint32_t> ids;
-  for (const auto& block : blocks()) ids.insert(block.process_id.load());
+  for (const auto& block : blocks())
+    if (const std::uint32_t id = block.process_id.load(std::memory_order_acquire); id != 0) ids.insert(id);
   return ids.size();
 }
 
-std::vector<wire::Gid> StatsReport::devices() const {
-  std::set<std::array<std::uint8_t, 16>> addresses;
-  for (const auto& block : blocks()) addresses.insert(address_of(block).octets);
-  std::vector<wire::Gid> devices;
-  for (const auto& octets : addresses) devices.push_back({octets});
-  return devices;
+std::vector<StatsReport::Port> StatsReport::ports() const {
+  using Octets = std::array<std::uint8_t, 16>;
+  std::set<std::tuple<Octets, std::uint32_t, Octets>> seen;
+  for (const auto& block : blocks())
+    if (block.process_id.load(std::memory_order_acquire) != 0)
+      seen.emplace(host::address_in(block.device).octets, block.port.load(), host::address_in(block.address).octets);
+  std::vector<Port> ports;
+  for (const auto& [device, number, address] : seen) ports.push_back({{device}, number, {address}});
+  return ports;
 }
 
-StatsReport::Sums StatsReport::sums(std::optional<wire::Gid> device) const {
+StatsReport::Sums StatsReport::sum_of(std::span<const host::StatsFile::Block> blocks, std::span<const Port> ports) {
   Sums sums;
   for (std::size_t i = 0; i < nic::kCounters; ++i) {
     const auto counter = static_cast<nic::Counter>(i);
-    std::uint64_t sum = 0;
-    for (const auto& block : blocks())
-      if (!device || address_of(block) == *device) sum = host::add_count(counter, sum, block.counters);
-    sums.emplace_back(nic::to_string(counter), sum);
+    std::uint64_t all = 0;
+    for (const Port& port : ports) {
+      std::uint64_t sum = 0;
+      for (const auto& block : blocks)
+        if (host::address_in(block.address) == port.address && host::address_in(block.device) == port.device)
+          sum = host::add_count(counter, sum, block.counters);
+      all += sum;
+    }
+    sums.emplace_back(nic::to_string(counter), all);
   }
   return sums;
+}
+
+StatsReport::Sums StatsReport::sums() const {
+  return sum_of(blocks(), ports());
 }
 
 std::string StatsReport::text(std::string_view nodes, bool by_device) const {
@@ -95,23 +113,38 @@ std::string StatsReport::text(std::string_view nodes, bool by_device) const {
       fmt::format("verbena: counters of {}, {}\n", nodes, wire::counted(processes(), "process", "processes"));
   const Sums all = sums();
   text += lines_of(all);
+  const std::vector<Port> seen = ports();
   if (by_device)
-    for (const wire::Gid& device : devices())
-      text += fmt::format(" of the device {}\n{}", host::address_text(device), lines_of(sums(device)));
+    for_each_device(seen, [&](std::span<const Port> device) {
+      const std::string name = fmt::format("the device {}", host::address_text(device.front().device));
+      text += fmt::format(" of {}\n{}", name, lines_of(sum_of(blocks(), device)));
+      for (const Port& port : device)
+        if (device.size() != 1)
+          text += fmt::format(" of port {} of {}\n{}", port.number, name, lines_of(sum_of(blocks(), {&port, 1})));
+    });
   const auto refused = nic::to_string(nic::Counter::posts_refused_unpolled);
   if (std::ranges::any_of(all, [&](const auto& one) { return one.first == refused && one.second != 0; }))
     text +=
         "  (posts were refused although requests were done: their completions, not polled, hold the queue's slots)\n";
   if (static_cast<const host::StatsFile*>(mapping_)->claimed.load() > host::StatsFile::kBlocks)
-    text += fmt::format("  (only the first {} processes are counted)\n", host::StatsFile::kBlocks);
+    text += fmt::format("  (only the first {} ports that processes opened are counted)\n", host::StatsFile::kBlocks);
   return text;
 }
 
 std::string StatsReport::json() const {
   nlohmann::ordered_json json{{"processes", processes()}, {"counters", json_of(sums())}};
   json["devices"] = nlohmann::ordered_json::array();
-  for (const wire::Gid& device : devices())
-    json["devices"].push_back({{"address", host::address_text(device)}, {"counters", json_of(sums(device))}});
+  const std::vector<Port> all = ports();
+  for_each_device(all, [&](std::span<const Port> of_device) {
+    auto by_port = nlohmann::ordered_json::array();
+    for (const Port& port : of_device)
+      by_port.push_back({{"port", port.number},
+                         {"address", host::address_text(port.address)},
+                         {"counters", json_of(sum_of(blocks(), {&port, 1}))}});
+    json["devices"].push_back({{"address", host::address_text(of_device.front().device)},
+                               {"counters", json_of(sum_of(blocks(), of_device))},
+                               {"ports", std::move(by_port)}});
+  });
   return json.dump() + "\n";
 }
 

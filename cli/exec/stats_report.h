@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,21 +23,28 @@ class StatsReport {
   /// Makes the file (a memfd: nothing can stay behind) and sets the variable that names it. False: errno says why.
   bool open(const std::string& fabric);
   /// Counters that are not zero, summed over the processes, one a line. `nodes`: "node 1". Of a node with several
-  /// devices they follow for each device, by its address.
+  /// devices, or several ports of a device, they follow for each of these, by its address.
   std::string text(std::string_view nodes, bool by_device = false) const;
   /// All of them, for programs, in one line: {"processes": 1, "counters": {"tx_packets": 5, ...}, "devices":
-  /// [{"address": "127.47.91.1", "counters": {...}}, ...]}, with the devices that a process has opened.
+  /// [{"address": "127.47.91.1", "counters": {...}, "ports": [{"port": 1, "address": "127.47.91.1", "counters": {...}},
+  /// ...]}, ...]}, with the devices that a process has opened.
   std::string json() const;
   using Sums = std::vector<std::pair<std::string_view, std::uint64_t>>;
-  /// All of them, summed over the processes: of all devices, or of the one with the address.
-  Sums sums(std::optional<wire::Gid> device = std::nullopt) const;
+  /// All of them, summed over the processes and over all ports.
+  Sums sums() const;
   /// The file's name, for the programs; while this object lives.
   std::string path() const;
 
  private:
   std::span<const host::StatsFile::Block> blocks() const;
   std::size_t processes() const;
-  std::vector<wire::Gid> devices() const;  // by their addresses, in order
+  struct Port {
+    wire::Gid device;  // the address of its first port
+    std::uint32_t number = 1;
+    wire::Gid address;
+  };
+  std::vector<Port> ports() const;  // by device, in the order of addresses, then by number
+  static Sums sum_of(std::span<const host::StatsFile::Block> blocks, std::span<const Port> ports);
   int descriptor_ = -1;
   void* mapping_ = nullptr;
 };

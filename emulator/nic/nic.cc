@@ -17,7 +17,7 @@
 
 namespace verbena::nic {
 
-Nic::Nic(const NicConfig& config, Memory& memory, Counters& counters)
+Nic::Nic(const NicConfig& config, Memory& memory, const PortCounters& counters)
     : state_(std::make_unique<State>(config, memory, counters, find_loss_recovery(config.loss_recovery.policy))) {}
 
 Nic::~Nic() = default;
@@ -31,8 +31,8 @@ void Nic::set_port_up(std::uint32_t port, bool up) {
   bool& is_up = nic.config.ports[port - 1].is_up;
   if (is_up == up || nic.is_removed) return;
   is_up = up;
-  if (!up) nic.counters.add(Counter::link_downed);
-  nic.raise(up ? AsyncEventType::port_active : AsyncEventType::port_error, port, 0);
+  if (!up) nic.counters.of(port).add(Counter::link_downed);
+  nic.raise(up ? AsyncEventType::port_active : AsyncEventType::port_error, port, 0, nic.counters.of(port));
 }
 
 void Nic::remove_device(Time now) {
@@ -51,7 +51,7 @@ void Nic::remove_device(Time now) {
 }
 
 void Nic::set_arrival_port(std::uint32_t port) {
-  state_->arrival_port = static_cast<std::uint8_t>(port);
+  state_->arrive_by(static_cast<std::uint8_t>(port));
 }
 
 void Nic::set_management(ManagementSink* sink) {
@@ -89,9 +89,9 @@ bool is_for_arrival_port(const NicState& nic, const wire::PacketView& packet) {
 [[gnu::cold, gnu::noinline]] bool examine(NicState& nic, const wire::PacketView& packet, wire::IcrcState icrc) {
   if (nic.steering.sniffers != 0) sniff_received(nic, packet.frame(), icrc);
   if (nic.config.port_count == 1 || is_for_arrival_port(nic, packet)) return true;
-  nic.counters.add(Counter::rx_packets);
-  nic.counters.add(Counter::rx_bytes, packet.frame().size());
-  nic.counters.add(Counter::rx_dropped_wrong_destination);
+  nic.arrival_counters->add(Counter::rx_packets);
+  nic.arrival_counters->add(Counter::rx_bytes, packet.frame().size());
+  nic.arrival_counters->add(Counter::rx_dropped_wrong_destination);
   return false;
 }
 
@@ -103,7 +103,7 @@ bool is_for_arrival_port(const NicState& nic, const wire::PacketView& packet) {
   else if (to == wire::kGsiQpn && reason == Counter::rx_dropped_no_qp && nic.management != nullptr)
     nic.management->management_datagram(now, nic.arrival_port, packet);
   else
-    nic.counters.add(reason);
+    nic.arrival_counters->add(reason);
 }
 
 Sent send_one(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
@@ -118,10 +118,11 @@ Sent send_one(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   // sends as well.
   if (const auto pause = wire::parse_pause_frame(frame)) {
     const bool is_own = pause->source == nic.config.port(nic.arrival_port).mac;
-    return nic.counters.add_by_class(is_own ? Counter::tx_prio0_pause : Counter::rx_prio0_pause, pause->classes);
+    return nic.arrival_counters->add_by_class(is_own ? Counter::tx_prio0_pause : Counter::rx_prio0_pause,
+                                              pause->classes);
   }
   const bool is_steered = !nic.steering.rules.empty() && receive_ethernet(nic, frame, {});
-  if (!is_steered) nic.counters.add(Counter::rx_dropped_malformed);
+  if (!is_steered) nic.arrival_counters->add(Counter::rx_dropped_malformed);
 }
 
 }  // namespace
@@ -140,14 +141,14 @@ void Nic::receive(Time now, std::span<const std::byte> frame, wire::IcrcState ic
   Qp* const qp = nic.qpns.find(packet.bth().dest_qp);
   if (qp != nullptr) prefetch(*qp);
   if (icrc == wire::IcrcState::present && !packet.icrc_is_valid()) {
-    nic.counters.add(Counter::rx_dropped_icrc);
+    nic.arrival_counters->add(Counter::rx_dropped_icrc);
     return;
   }
-  nic.counters.add(Counter::rx_packets);
-  nic.counters.add(Counter::rx_bytes, packet.frame().size());
+  nic.arrival_counters->add(Counter::rx_packets);
+  nic.arrival_counters->add(Counter::rx_bytes, packet.frame().size());
   if (packet.opcode().operation == wire::Operation::congestion_notification) {
     const bool is_ours = qp != nullptr && qp->accepts_packets() && nic.is_addressee(packet);
-    nic.counters.add(is_ours ? Counter::rp_cnp_handled : Counter::rp_cnp_ignored);
+    nic.arrival_counters->add(is_ours ? Counter::rp_cnp_handled : Counter::rp_cnp_ignored);
     if (is_ours) slow_down(*qp, now);
     return;
   }

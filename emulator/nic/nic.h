@@ -21,6 +21,7 @@
 #include "emulator/nic/objects/handles.h"
 #include "emulator/nic/objects/management_sink.h"
 #include "emulator/nic/objects/nic_config.h"
+#include "emulator/nic/objects/port_counters.h"
 #include "emulator/nic/objects/steering_rule.h"
 #include "emulator/nic/objects/transmit_port.h"
 #include "emulator/nic/objects/work_request.h"
@@ -31,8 +32,8 @@ namespace verbena::nic {
 
 class Nic {
  public:
-  /// `memory` and `counters` outlive the NIC.
-  Nic(const NicConfig& config, Memory& memory, Counters& counters);
+  /// `memory` and what `counters` name outlive the NIC.
+  Nic(const NicConfig& config, Memory& memory, const PortCounters& counters);
   ~Nic();
   Nic(const Nic&) = delete;
   Nic& operator=(const Nic&) = delete;

@@ -88,6 +88,23 @@ BOOST_AUTO_TEST_CASE(stat_without_a_fabric_process_adds_up_each_nodes_processes)
   BOOST_TEST(Json::parse(ask({"--json"}).out).at("nodes")[0].at("counters").at("tx_packets") == 5);
 }
 
+BOOST_AUTO_TEST_CASE(stat_tells_of_each_port_of_a_device) {
+  const wire::Gid node = host::node_address(4);
+  const std::array<wire::Gid, 1> further{host::device_address(node, {0, 2})};
+  const auto block = host::StatsBlock::open("", kFabric, node, 0, further);
+  block->counters(2).add(Counter::tx_packets, 21);
+  const Json found = Json::parse(ask({"--json"}).out);
+  BOOST_REQUIRE_EQUAL(found.at("nodes").size(), 2u);
+  BOOST_TEST(!found.at("nodes")[0].at("counters").contains("tx_packets"));
+  const Json& second = found.at("nodes")[1];
+  BOOST_TEST(second.at("address") == "127.48.91.4");
+  BOOST_TEST(second.at("device") == "127.47.91.4");
+  BOOST_TEST(second.at("port") == 2);
+  BOOST_TEST(second.at("counters").at("tx_packets") == 21);
+  const test::Finished shown = ask();
+  BOOST_TEST(shown.out.find("node 127.48.91.4, port 2 of 127.47.91.4, process ") != std::string::npos, shown.out);
+}
+
 BOOST_AUTO_TEST_CASE(nobody_is_an_error_that_says_what_was_looked_for) {
   const test::Finished nobody = ask();
   BOOST_TEST(nobody.status == 2);

@@ -1,6 +1,7 @@
 // What `verbena exec --stats` prints of the counters of its processes.
 #include "cli/exec/stats_report.h"
 
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -44,4 +45,43 @@ BOOST_AUTO_TEST_CASE(counters_are_summed_and_told_for_each_device) {
   BOOST_TEST(json.at("counters").at("tx_packets") == 43);
   BOOST_TEST(json.at("devices").at(1).at("address") == "127.47.92.7");
   BOOST_TEST(json.at("devices").at(1).at("counters").at("tx_packets") == 40);
+}
+
+BOOST_AUTO_TEST_CASE(counters_are_told_for_each_port_of_a_device) {
+  cli::StatsReport report;
+  BOOST_REQUIRE(report.open("stats-report-test"));
+  const wire::Gid node = host::node_address(7);
+  const std::array<wire::Gid, 1> further{host::device_address(node, {0, 2})};
+  const auto block = host::StatsBlock::open(report.path(), "stats-report-test", node, 0, further);
+  block->counters(1).add(nic::Counter::tx_packets, 3);
+  block->counters(2).add(nic::Counter::tx_packets, 40);
+  // Each port has gone down once, as another process has seen as well.
+  block->counters(1).add(nic::Counter::link_downed);
+  block->counters(2).add(nic::Counter::link_downed);
+  const auto other = host::StatsBlock::open(report.path(), "stats-report-test", node, 1, further);
+  other->counters(2).add(nic::Counter::link_downed);
+  BOOST_TEST(report.text("node 7", true) ==
+             "verbena: counters of node 7, 1 process\n"
+             "  tx_packets                               43\n"
+             "  link_downed                               2\n"
+             " of the device 127.47.91.7\n"
+             "  tx_packets                               43\n"
+             "  link_downed                               2\n"
+             " of port 1 of the device 127.47.91.7\n"
+             "  tx_packets                                3\n"
+             "  link_downed                               1\n"
+             " of port 2 of the device 127.47.91.7\n"
+             "  tx_packets                               40\n"
+             "  link_downed                               1\n");
+  const auto json = nlohmann::json::parse(report.json());
+  BOOST_TEST(json.at("counters").at("tx_packets") == 43);
+  BOOST_REQUIRE(json.at("devices").size() == 1u);
+  const auto& device = json.at("devices").at(0);
+  BOOST_TEST(device.at("counters").at("tx_packets") == 43);
+  BOOST_REQUIRE(device.at("ports").size() == 2u);
+  const auto& second = device.at("ports").at(1);
+  BOOST_TEST(second.at("port") == 2);
+  BOOST_TEST(second.at("address") == "127.48.91.7");
+  BOOST_TEST(second.at("counters").at("tx_packets") == 40);
+  BOOST_TEST(device.at("ports").at(0).at("counters").at("tx_packets") == 3);
 }

@@ -54,7 +54,8 @@ struct Departures final : TransmitPort {
 };
 
 struct Node {
-  explicit Node(unsigned number) : number(number), nic(two_ports(number), memory, counters) {
+  explicit Node(unsigned number)
+      : number(number), nic(two_ports(number), memory, PortCounters({&counters[0], &counters[1]})) {
     pd = Endpoint::take(nic.allocate_pd());
     cq = Endpoint::take(nic.create_cq(64, 0));
     buffer.emplace(nic, pd, 4096);
@@ -130,7 +131,9 @@ struct Node {
   unsigned number;
   Time now{};
   PlainMemory memory;
-  Counters counters;
+  std::uint64_t count(Counter counter, std::uint8_t port) const { return counters[port - 1].get(counter); }
+
+  std::array<Counters, 2> counters;  // by port
   Nic nic;
   PdHandle pd;
   CqHandle cq;
@@ -211,7 +214,9 @@ BOOST_AUTO_TEST_CASE(frames_that_arrive_by_the_other_port_are_dropped) {
   nodes.a.nic.transmit({}, departures, 64, Nic::Acknowledge::at_once);
   BOOST_REQUIRE(departures.frames.size() == 1u);
   TwoNodes::arrive(nodes.b, 1, departures.frames[0].octets);
-  BOOST_TEST(nodes.b.counters.get(Counter::rx_dropped_wrong_destination) == 1u);
+  BOOST_TEST(nodes.b.count(Counter::rx_dropped_wrong_destination, 1) == 1u);
+  BOOST_TEST(nodes.b.count(Counter::rx_packets, 1) == 1u);
+  BOOST_TEST(nodes.b.count(Counter::rx_packets, 2) == 0u);
   BOOST_TEST(nodes.b.poll().empty());
   TwoNodes::arrive(nodes.b, 2, departures.frames[0].octets);
   check_statuses(nodes.b.poll(), {success});
@@ -230,7 +235,8 @@ BOOST_AUTO_TEST_CASE(frames_for_a_qp_at_the_other_ports_address_are_dropped) {
   nodes.a.nic.transmit({}, departures, 64, Nic::Acknowledge::at_once);
   TwoNodes::arrive(nodes.b, 2, departures.frames.at(0).octets);
   BOOST_TEST(nodes.b.poll().empty());
-  BOOST_TEST(nodes.b.counters.get(Counter::rx_dropped_wrong_destination) == 1u);
+  BOOST_TEST(nodes.b.count(Counter::rx_dropped_wrong_destination, 2) == 1u);
+  BOOST_TEST(nodes.b.count(Counter::rx_dropped_wrong_destination, 1) == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(a_path_leaves_by_the_qps_port) {
@@ -267,6 +273,8 @@ BOOST_AUTO_TEST_CASE(a_drained_qp_may_go_to_the_other_port) {
   Departures departures;
   a.nic.transmit({}, departures, 64, Nic::Acknowledge::at_once);
   BOOST_TEST(unsigned{departures.frames.at(0).port} == 2u);
+  BOOST_TEST(a.count(Counter::tx_packets, 2) == 1u);
+  BOOST_TEST(a.count(Counter::tx_packets, 1) == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(datagrams_want_an_address_handle_of_their_port) {
@@ -336,6 +344,71 @@ BOOST_AUTO_TEST_CASE(raw_packets_go_by_their_port_and_meet_its_rules) {
   const auto got = nodes.b.poll();
   BOOST_REQUIRE(got.size() == 1u);
   BOOST_TEST(got[0].wr_id == 2u);
+  BOOST_TEST(nodes.a.count(Counter::tx_packets, 2) == 1u);
+  BOOST_TEST(nodes.a.count(Counter::tx_packets, 1) == 0u);
+  BOOST_TEST(nodes.b.count(Counter::completions, 2) == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(each_port_counts_what_goes_through_it) {
+  for (const std::uint8_t port : kBoth) {
+    const auto other = static_cast<std::uint8_t>(3 - port);
+    TwoNodes nodes;
+    const QpHandle to = nodes.b.make_qp();
+    const QpHandle from = nodes.a.make_qp();
+    nodes.connect(from, to, port);
+    nodes.b.receive(to, 7);
+    nodes.a.send(from);
+    nodes.exchange();
+    using Counted = std::pair<const Node*, Counter>;
+    for (const auto& [node, counter] :
+         {Counted{&nodes.a, Counter::tx_packets}, Counted{&nodes.a, Counter::rx_acknowledges},
+          Counted{&nodes.a, Counter::completions}, Counted{&nodes.b, Counter::rx_packets},
+          Counted{&nodes.b, Counter::rx_send_requests}, Counted{&nodes.b, Counter::tx_acknowledges},
+          Counted{&nodes.b, Counter::completions}}) {
+      BOOST_TEST(node->count(counter, port) == 1u, to_string(counter));
+      BOOST_TEST(node->count(counter, other) == 0u, to_string(counter));
+    }
+    BOOST_TEST(nodes.a.count(Counter::tx_bytes, port) == nodes.b.count(Counter::rx_bytes, port));
+    BOOST_TEST(nodes.a.count(Counter::tx_bytes, other) == 0u);
+    BOOST_TEST(nodes.b.count(Counter::rx_bytes, other) == 0u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_that_ends_counts_at_its_port) {
+  TwoNodes nodes;
+  Node& a = nodes.a;
+  const QpHandle from = a.make_qp();
+  nodes.connect(from, nodes.b.make_qp(), 2);
+  nodes.a.send(from);
+  Departures lost;
+  a.nic.transmit(a.now, lost, 64, Nic::Acknowledge::at_once);
+  while (const auto due = a.nic.next_deadline()) {
+    a.now = *due;
+    a.nic.on_deadline(a.now);
+    a.nic.transmit(a.now, lost, 64, Nic::Acknowledge::at_once);
+  }
+  check_statuses(a.poll(), {retry_exceeded});
+  BOOST_TEST(a.count(Counter::local_ack_timeout_err, 2) == 2u);  // the last one ends it
+  BOOST_TEST(a.count(Counter::tx_retransmitted_packets, 2) == 1u);
+  BOOST_TEST(a.count(Counter::retry_exceeded_err, 2) == 1u);
+  BOOST_TEST(a.count(Counter::completions, 2) == 1u);
+  for (std::size_t i = 0; i < kCounters; ++i)
+    BOOST_TEST(a.count(static_cast<Counter>(i), 1) == 0u, to_string(static_cast<Counter>(i)));
+}
+
+BOOST_AUTO_TEST_CASE(frames_that_no_qp_takes_count_where_they_arrive) {
+  TwoNodes nodes;
+  const auto frame = make_frame(101, 102, {.opcode = rc(OperationCode::send_only), .dest_qp = wire::Qpn(0x20077)});
+  TwoNodes::arrive(nodes.b, 2, frame);
+  BOOST_TEST(nodes.b.count(Counter::rx_dropped_no_qp, 2) == 1u);
+  TwoNodes::arrive(nodes.b, 2, std::span(frame).first(20));
+  BOOST_TEST(nodes.b.count(Counter::rx_dropped_malformed, 2) == 1u);
+  auto damaged = frame;
+  damaged.back() ^= std::byte{1};
+  TwoNodes::arrive(nodes.b, 2, damaged);
+  BOOST_TEST(nodes.b.count(Counter::rx_dropped_icrc, 2) == 1u);
+  for (std::size_t i = 0; i < kCounters; ++i)
+    BOOST_TEST(nodes.b.count(static_cast<Counter>(i), 1) == 0u, to_string(static_cast<Counter>(i)));
 }
 
 BOOST_AUTO_TEST_CASE(each_port_has_its_state_and_its_events) {
@@ -347,6 +420,9 @@ BOOST_AUTO_TEST_CASE(each_port_has_its_state_and_its_events) {
   BOOST_REQUIRE(event.has_value());
   BOOST_CHECK(event->type == AsyncEventType::port_error);
   BOOST_TEST(event->object == 2u);
+  BOOST_TEST(nodes.a.count(Counter::link_downed, 2) == 1u);
+  BOOST_TEST(nodes.a.count(Counter::async_events, 2) == 1u);
+  BOOST_TEST(nodes.a.count(Counter::link_downed, 1) + nodes.a.count(Counter::async_events, 1) == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(a_nics_gids_are_parted_by_port) {

@@ -1,5 +1,7 @@
 """ibv_devices and ibv_devinfo -v: what a program sees of a node before it does anything; and each of its devices works."""
+import json
 import re
+import tempfile
 
 import harness
 from harness import Failure
@@ -18,6 +20,37 @@ def guid_of(node, separator):
     text = bytes([mac[0] ^ 2, *mac[1:3], 0xFF, 0xFE, *mac[3:]]).hex()
     return separator.join(text[place:place + 4] for place in range(0, 16, 4))
 
+
+# A datagram to the same port of the same device, by port 2; then how many packets each port has sent, by file, by file and by netlink.
+SENDS_BY_PORT_2 = """
+import re, subprocess
+import pyverbs.enums as e
+from pyverbs.addr import AH, AHAttr, GlobalRoute
+from pyverbs.cq import CQ
+from pyverbs.device import Context
+from pyverbs.mr import MR
+from pyverbs.pd import PD
+from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
+from pyverbs.wr import SGE, SendWR
+context = Context(name="verbena0")
+pd, cq = PD(context), CQ(context, 4)
+mr = MR(pd, 64, e.IBV_ACCESS_LOCAL_WRITE)
+qp = QP(pd, QPInitAttr(qp_type=e.IBV_QPT_UD, rcq=cq, scq=cq, cap=QPCap()), QPAttr(port_num=2))
+gid = context.query_gid(port_num=2, index=0)
+ah = AH(pd, attr=AHAttr(gr=GlobalRoute(dgid=gid, sgid_index=0), is_global=1, port_num=2))
+request = SendWR(num_sge=1, sg=[SGE(mr.buf, 8, mr.lkey)])
+request.set_wr_ud(ah, qp.qp_num, 0)
+qp.post_send(request)
+while cq.poll()[0] == 0:
+    pass
+at = "/sys/class/infiniband/verbena0/ports"
+for file in ("counters/port_xmit_packets", "hw_counters/tx_packets"):
+    for port in (1, 2):
+        print(open(f"{at}/{port}/{file}").read().strip())
+for port in (1, 2):
+    shown = subprocess.run(["rdma", "statistic", "show", "link", f"verbena0/{port}"], capture_output=True, text=True, check=True)
+    print(re.search(r" tx_packets (\\d+) ", shown.stdout)[1])
+"""
 
 # The QPN of a QP, then the device is closed, and the same again.
 OPENED_TWICE = """
@@ -98,6 +131,31 @@ def tests(context):
                         raise Failure(f"port {port} has the network {used}\n{done.describe()}")
         return run
 
+    def each_port_counts_its_own():
+        """A client writes by one of its ports; the counters at its end, and those in sysfs while the server is there."""
+        with context.fabric() as fabric:
+            both = ("--ports", "2")
+            client = fabric.nodes[1]
+            for port in (1, 2):
+                argv = ["ib_write_bw", "-F", "-p", "{port}", "-i", str(port), "-n", "500"]
+                with tempfile.NamedTemporaryFile("r", suffix=".json") as file:
+                    told_of = ("--stats", "--stats-json", file.name)
+                    done = harness.Pair(fabric, argv, argv + ["{server}"], None, {"extra": both}, {"extra": both + told_of}).finish(60)
+                    device, = json.load(file)["devices"]
+                packets = [one["counters"]["tx_packets"] for one in device["ports"]]
+                if packets[2 - port] != 0 or packets[port - 1] < 500 or device["counters"]["tx_packets"] != sum(packets):
+                    raise Failure(f"by port {port} went {packets}\n{done.describe()}")
+                told = re.findall(r"^ of port (\d) of the device (\S+)\n  tx_packets +(\d+)$", done.client.err, re.M)
+                if told != [(str(port), client.address, str(packets[port - 1]))]:
+                    raise Failure(f"--stats tells {told}\n{done.describe()}")
+
+    def sysfs_counts_by_port():
+        """A program that lives on after it has sent by port 2 sees it in the files of port 2 alone."""
+        with context.fabric(1) as fabric:
+            program = fabric.run(fabric.nodes[0], ["/usr/bin/python3", "-c", SENDS_BY_PORT_2], extra=["--ports", "2"])
+            if program.out.split() != ["0", "1", "0", "1", "0", "1"]:
+                raise Failure(program.describe())
+
     def goes_on_with_other_numbers():
         """A seed makes them the same ones in each run, not in each opening."""
         with context.fabric(1) as fabric:
@@ -113,6 +171,8 @@ def tests(context):
             ("--node takes an address", takes_an_address_as_node),
             ("ib_write_bw runs on each of four devices, at the address of each", each_of_four_devices_carries_its_own),
             ("ibv_devinfo describes both ports of a device, or the one that it is asked for", both_ports_are_described),
+            ("each of two ports counts its own: --stats, --stats-json", each_port_counts_its_own),
+            ("each of two ports counts its own: sysfs, rdma statistic", sysfs_counts_by_port),
             ("ib_send_bw -i: each of two ports carries its own", each_port_carries("ib_send_bw", "-F", "-n", "100")),
             ("ib_write_lat -i: each of two ports carries its own", each_port_carries("ib_write_lat", "-F", "-n", "100")),
             ("ibv_rc_pingpong -i: each of two ports carries its own",

@@ -287,6 +287,19 @@ def wrong_words(context):
             raise Failure(fabric.fault("list"))
 
 
+def ports_count_by_rail(context):
+    """A device with two ports: each port is a rail of the node, and what goes by it is counted there."""
+    with Served(context, "star", "--rails", "2") as fabric:
+        for port in (1, 2):
+            before = {node["name"]: node["counters"].get("tx_packets", 0) for node in fabric.stat()["nodes"]}
+            argv = ["ib_write_bw", "-F", "-p", "{port}", "-i", str(port), "-n", "500"]
+            done = harness.pair(fabric, argv, argv + ["{server}"], extra=("--ports", "2"))
+            sent = {node["name"]: node["counters"].get("tx_packets", 0) - before[node["name"]] for node in fabric.stat()["nodes"]}
+            by_rail = [sent["n2.1"], sent["n2.2"]]
+            if by_rail[2 - port] != 0 or by_rail[port - 1] < 500 or sent[f"n1.{port}"] == 0 or sent[f"n1.{3 - port}"] != 0:
+                raise Failure(f"by port {port} the nodes have sent {sent}\n{done.describe()}")
+
+
 def tests(context):
     found = []
     for shape in SHAPES:
@@ -306,6 +319,7 @@ def tests(context):
               ("node killed: the peer gets a retry error, others go on", lambda: node_killed(context)),
               ("device removed: its programs are told, peers get a retry error", lambda: device_removed(context)),
               ("port down and up: its programs are told, connections go on", lambda: port_down_and_up(context)),
+              ("each of two ports of a device counts at its rail", lambda: ports_count_by_rail(context)),
               ("fabric killed: retry error, nothing stays, a new one serves", lambda: fabric_killed(context)),
               ("Ctrl-C ends the fabric", lambda: ends_cleanly(context))]
     return found

@@ -34,7 +34,7 @@ class CounterSum {
     if (syscall(SYS_fstat, fd, &status) != 0 || status.st_size < static_cast<off_t>(sizeof(StatsFile))) return;
     for (std::size_t i = 0; i < seen_count_; ++i)
       if (seen_[i] == status.st_ino) return;  // a process and its child, or `verbena exec` and its programs
-    if (seen_count_ == kFilesMax) return;
+    if (seen_count_ == kFilesMax || !is_of_our_layout(fd)) return;
     seen_[seen_count_++] = status.st_ino;
     for (std::size_t i = 0; i < StatsFile::kBlocks; ++i) {
       alignas(StatsFile::Block) std::byte memory[sizeof(StatsFile::Block)];
@@ -50,6 +50,15 @@ class CounterSum {
   std::uint64_t operator[](Counter counter) const { return sums_[static_cast<std::size_t>(counter)]; }
 
  private:
+  static bool is_of_our_layout(int fd) {
+    alignas(StatsFile) std::byte memory[offsetof(StatsFile, claimed)];
+    std::uint64_t magic = 0;
+    std::uint32_t counters = 0;
+    if (pread(fd, memory, sizeof memory, 0) != static_cast<ssize_t>(sizeof memory)) return false;
+    std::memcpy(&magic, memory + offsetof(StatsFile, magic), sizeof magic);
+    std::memcpy(&counters, memory + offsetof(StatsFile, counters), sizeof counters);
+    return magic == StatsFile::kMagic && counters == nic::kCounters;
+  }
   bool is_of_this_port(const StatsFile::Block& block) const {
     for (std::size_t i = 0; i < gid_.size(); ++i)
       if (block.address[i].load(std::memory_order_relaxed) != gid_[i]) return false;

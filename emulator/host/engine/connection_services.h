@@ -28,12 +28,16 @@ class ConnectionServices final : public nic::ManagementSink {
   }
   /// When step() wants to be called.
   Time due() const { return due_; }
-  /// Runs them all. `frames_of(port)` is the FramePort of one. Returns how many datagrams left.
-  template <class FramesOf>
-  std::size_t step(Time now, FramesOf&& frames_of, nic::Counters& counters, ConnectionService::Arrived arrived) {
+  /// Runs them all. `frames_of(port)` is the FramePort of one, `counters_of(port)` what it counts in. Returns how many
+  /// datagrams left.
+  template <class FramesOf, class CountersOf>
+  std::size_t step(Time now, FramesOf&& frames_of, CountersOf&& counters_of, ConnectionService::Arrived arrived) {
     std::size_t sent = 0;
     std::uint32_t port = 0;
-    for (const auto& service : services_) sent += service->step(now, frames_of(++port), counters, arrived);
+    for (const auto& service : services_) {
+      ++port;
+      sent += service->step(now, frames_of(port), counters_of(port), arrived);
+    }
     look();
     return sent;
   }

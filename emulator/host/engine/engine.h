@@ -41,7 +41,7 @@ class Engine final {
   ~Engine();
 
   const nic::NicConfig& nic_config() const { return live_.nic().config(); }
-  const nic::Counters& counters() const { return live_.counters(); }
+  const nic::Counters& counters(std::uint32_t port = 1) const { return live_.counters(port); }
 
   /// Runs `call(nic, now)` under the lock, then sends what it gave rise to. For modify_qp, create_... . A call that
   /// takes the NIC only (post_receive) does not pay for the clock.

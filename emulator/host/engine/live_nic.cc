@@ -1,6 +1,7 @@
 #include "emulator/host/engine/live_nic.h"
 
 #include <utility>
+#include <vector>
 
 #include "emulator/host/engine/engine_fork.h"
 #include "emulator/host/node/node_directory.h"
@@ -65,9 +66,12 @@ std::string LiveNic::open(OpenedLink opened, const EngineConfig& config) {
   port_ = &decorators_.outermost(*link_);
   is_decorated_ = opened.is_decorated || port_ != link_.get();
 
-  stats_ = StatsBlock::open(config.stats_path, config.fabric, config.address, opened.slot);
+  std::vector<wire::Gid> further_ports;
+  for (std::uint32_t port = 2; port <= nic_config.port_count; ++port)
+    further_ports.push_back(identity_of(config, port).address);
+  stats_ = StatsBlock::open(config.stats_path, config.fabric, config.address, opened.slot, further_ports);
   config.nic.apply(nic_config);
-  nic_ = std::make_unique<nic::Nic>(nic_config, memory_, stats_->counters());
+  nic_ = std::make_unique<nic::Nic>(nic_config, memory_, stats_->ports());
   // Never from the seed: a peer may remember those of a process that had the same one.
   const auto first_id =
       static_cast<std::uint32_t>(config.seed ? std::uint64_t(config.clock->now().ns >> kFirstIdShift) : numbers());

@@ -26,7 +26,13 @@ class LiveNic {
 
   nic::Nic& nic() const { return *nic_; }
   ConnectionServices& connections() const { return *connections_; }
-  nic::Counters& counters() const { return stats_->counters(); }
+  nic::Counters& counters(std::uint32_t port = 1) const { return stats_->counters(port); }
+  /// Of all ports together.
+  std::uint64_t sum_of(nic::Counter counter) const {
+    std::uint64_t sum = counters().get(counter);
+    for (std::uint32_t port = 2; port <= nic_->config().port_count; ++port) sum += counters(port).get(counter);
+    return sum;
+  }
   Link& link() const { return *link_; }
   const LinkParts& parts() const { return parts_; }
   /// What the NIC talks to: the link, or what stands in front of it.

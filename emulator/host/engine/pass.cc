@@ -116,10 +116,9 @@ std::size_t Pass::transmit_received(Time now, std::size_t received, Acknowledge 
   when = acknowledgements_.of_pass(
       now, received, when == Acknowledge::with_answer, live_.nic().holds_acknowledgements(),
       [&] { return live_.parts().scheduling != nullptr && live_.parts().scheduling->wants_one_answer_for_all(); });
-  const nic::Counters& counters = live_.counters();
-  const std::uint64_t acknowledged = counters.get(nic::Counter::tx_acknowledges);
+  const std::uint64_t acknowledged = live_.sum_of(nic::Counter::tx_acknowledges);
   const std::size_t sent = transmit(now, when);
-  if (live_.nic().holds_acknowledgements() || counters.get(nic::Counter::tx_acknowledges) != acknowledged)
+  if (live_.nic().holds_acknowledgements() || live_.sum_of(nic::Counter::tx_acknowledges) != acknowledged)
     acknowledgements_.executed(now);
   return sent;
 }
@@ -138,7 +137,8 @@ void Pass::send_answer(Time now) {
 
 void Pass::step_connections(Time now, ConnectionService::Arrived arrived) {
   const auto frames_of = [&](std::uint32_t port) -> FramePort& { return live_.frames_of(port); };
-  if (live_.connections().step(now, frames_of, live_.counters(), arrived) != 0) live_.port().publish();
+  const auto counters_of = [&](std::uint32_t port) -> nic::Counters& { return live_.counters(port); };
+  if (live_.connections().step(now, frames_of, counters_of, arrived) != 0) live_.port().publish();
   if (live_.connections().has_events()) events_.note();
   if (live_.connections().has_questions(now)) questions_wait_.store(true, std::memory_order_relaxed);
 }

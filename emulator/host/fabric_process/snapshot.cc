@@ -51,15 +51,13 @@ void add_nodes(const SnapshotSources& sources, FabricSnapshot& into) {
   for (const FabricPorts::Process& process : sources.ports.processes()) ++into.nodes[process.host].processes;
 }
 
-/// The counters of each device of a process go to the port whose address it has.
+/// The counters of each port of a process go to the port of the network whose address it has.
 void add_counters(const StatsFile& file, const FabricPorts& ports, FabricSnapshot& into) {
   for (FabricSnapshot::Node& node : into.nodes) node.counters.resize(nic::kCounters);
   for (std::size_t block = 0; block < file.used(); ++block) {
     const StatsFile::Block& counted = file.blocks[block];
     if (counted.process_id.load(std::memory_order_acquire) == 0) continue;
-    wire::Gid address;
-    for (std::size_t i = 0; i < address.octets.size(); ++i) address.octets[i] = counted.address[i].load();
-    const std::uint32_t host = ports.host_of(address);
+    const std::uint32_t host = ports.host_of(address_in(counted.address));
     if (host == FabricNodes::kNoHost) continue;
     std::vector<std::uint64_t>& sums = into.nodes[host].counters;
     for (std::size_t i = 0; i < nic::kCounters; ++i)

@@ -20,6 +20,10 @@ StatsFile* map_file(int descriptor) {
   void* base = mmap(nullptr, kStatsFileBytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   return base == MAP_FAILED ? nullptr : static_cast<StatsFile*>(base);
 }
+
+void store(const wire::Gid& address, std::array<std::atomic<std::uint8_t>, 16>& into) {
+  for (std::size_t i = 0; i < into.size(); ++i) into[i].store(address.octets[i], std::memory_order_relaxed);
+}
 }  // namespace
 
 std::size_t StatsFile::used() const {
@@ -47,8 +51,14 @@ int make_stats_memory(const std::string& fabric) {
 }
 
 std::unique_ptr<StatsBlock> StatsBlock::open(const std::string& path, const std::string& fabric,
-                                             const wire::Gid& address, std::uint8_t slot) {
+                                             const wire::Gid& address, std::uint8_t slot,
+                                             std::span<const wire::Gid> further_ports) {
   std::unique_ptr<StatsBlock> block(new StatsBlock);
+  const auto count = static_cast<std::uint32_t>(1 + further_ports.size());
+  std::array<nic::Counters*, nic::kPortsMax> counters;
+  counters.fill(&block->private_.front());
+  for (std::uint32_t i = 0; i < count; ++i) counters[i] = &block->private_[i];
+  block->ports_ = nic::PortCounters(counters);
   if (path.empty()) block->own_memory_ = make_stats_memory(fabric);
   const int descriptor = path.empty() ? block->own_memory_ : ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (descriptor < 0) return block;
@@ -58,18 +68,23 @@ std::unique_ptr<StatsBlock> StatsBlock::open(const std::string& path, const std:
   const bool usable = file->magic.load(std::memory_order_acquire) == StatsFile::kMagic &&
                       file->counters.load(std::memory_order_relaxed) == nic::kCounters &&
                       file->claimed.load(std::memory_order_relaxed) <= StatsFile::kBlocks;  // one too many is seen
-  const std::uint32_t index = usable ? file->claimed.fetch_add(1, std::memory_order_acq_rel) : StatsFile::kBlocks;
-  if (index >= StatsFile::kBlocks) {
+  const std::uint32_t first = usable ? file->claimed.fetch_add(count, std::memory_order_acq_rel) : StatsFile::kBlocks;
+  if (first + count > StatsFile::kBlocks) {
     munmap(file, kStatsFileBytes);
     return block;
   }
-  StatsFile::Block& mine = file->blocks[index];
-  for (std::size_t i = 0; i < address.octets.size(); ++i)
-    mine.address[i].store(address.octets[i], std::memory_order_relaxed);
-  mine.slot.store(slot, std::memory_order_relaxed);
-  mine.process_id.store(static_cast<std::uint32_t>(getpid()), std::memory_order_release);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    StatsFile::Block& mine = file->blocks[first + i];
+    store(i == 0 ? address : further_ports[i - 1], mine.address);
+    store(address, mine.device);
+    mine.port.store(i + 1, std::memory_order_relaxed);
+    mine.slot.store(slot, std::memory_order_relaxed);
+    mine.process_id.store(static_cast<std::uint32_t>(getpid()), std::memory_order_release);
+    counters[i] = &mine.counters;
+  }
+  for (std::uint32_t i = count; i < nic::kPortsMax; ++i) counters[i] = counters.front();
   block->file_ = file;
-  block->counters_ = &mine.counters;
+  block->ports_ = nic::PortCounters(counters);
   return block;
 }
 

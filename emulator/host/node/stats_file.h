@@ -1,10 +1,11 @@
 // StatsFile: the counters of all processes of one `verbena exec`, in one file that it reads at the end.
 //
 // Solely responsible for the layout and for who writes where. The file is made by the reader (usually a memfd, passed
-// as VERBENA_STATS=/proc/PID/fd/N); each process claims one block and keeps it, so that counters outlive the process. A
-// process that is given none makes one for itself. The memfd's name says whose it is (kStatsMemoryPrefix), so that
-// whoever shows the node's counters finds it below /proc (verbs-shim/sysfs/counters.h). A file that is full or not ours
-// yields private counters: statistics never keep a program from running.
+// as VERBENA_STATS=/proc/PID/fd/N); each process claims a block for each port of a device that it opens and keeps it,
+// so that counters outlive the process. A process that is given none makes one for itself. The memfd's name says whose
+// it is (kStatsMemoryPrefix), so that whoever shows the node's counters finds it below /proc
+// (verbs-shim/sysfs/counters.h). A file that is full or not ours yields private counters: statistics never keep a
+// program from running.
 // Tested by: tests/host/config/environment_test.cc
 #pragma once
 
@@ -13,21 +14,25 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "emulator/nic/objects/counters.h"
+#include "emulator/nic/objects/port_counters.h"
 #include "wire/types.h"
 
 namespace verbena::host {
 
 struct StatsFile {
-  static constexpr std::uint64_t kMagic = 0x3173'7461'7473'6276;  // "vbstats1" in memory
+  static constexpr std::uint64_t kMagic = 0x3273'7461'7473'6276;  // "vbstats2" in memory: of the layout
   static constexpr std::size_t kBlocks = 1024;                    // unused ones have no memory
 
   struct Block {
     std::atomic<std::uint32_t> process_id{0};  // 0: free
     std::atomic<std::uint32_t> slot{0};
-    std::array<std::atomic<std::uint8_t>, 16> address{};  // the node's
+    std::array<std::atomic<std::uint8_t>, 16> address{};  // the port's
+    std::array<std::atomic<std::uint8_t>, 16> device{};   // that of the device's first port
+    std::atomic<std::uint32_t> port{0};                   // from 1
     nic::Counters counters;
   };
 
@@ -42,7 +47,13 @@ struct StatsFile {
 inline constexpr const char* kStatsMemoryPrefix = "verbena-stats-";  // and the fabric's name
 inline constexpr std::size_t kStatsFileBytes = sizeof(StatsFile);
 
-/// What has been counted up to one more process of the same node. Each of them sees the port go down, but it goes once.
+inline wire::Gid address_in(const std::array<std::atomic<std::uint8_t>, 16>& octets) {
+  wire::Gid address;
+  for (std::size_t i = 0; i < octets.size(); ++i) address.octets[i] = octets[i].load(std::memory_order_relaxed);
+  return address;
+}
+
+/// What has been counted up to one more process of the same port. Each of them sees the port go down, but it goes once.
 inline std::uint64_t add_count(nic::Counter counter, std::uint64_t sum, const nic::Counters& of_process) {
   const std::uint64_t count = of_process.get(counter);
   if (counter == nic::Counter::link_downed) return sum > count ? sum : count;
@@ -54,18 +65,20 @@ bool make_stats_file(int descriptor);
 /// A new memfd with an empty file, for the processes of one fabric; close it to be rid of it. -1: errno says why.
 int make_stats_memory(const std::string& fabric);
 
-/// The counters of this process.
+/// The counters of one device of this process, by port.
 class StatsBlock {
  public:
-  /// An empty path makes a file of the process's own. One that cannot be used gives private counters.
+  /// An empty path makes a file of the process's own. One that cannot be used, or has no room for all ports, gives
+  /// private counters. `address` is that of the device's first port.
   static std::unique_ptr<StatsBlock> open(const std::string& path, const std::string& fabric, const wire::Gid& address,
-                                          std::uint8_t slot);
+                                          std::uint8_t slot, std::span<const wire::Gid> further_ports = {});
   ~StatsBlock();
   StatsBlock(const StatsBlock&) = delete;
   StatsBlock& operator=(const StatsBlock&) = delete;
 
-  nic::Counters& counters() { return *counters_; }
-  const nic::Counters& counters() const { return *counters_; }
+  /// Of a port, from 1. Ports that the device does not have count with the first one.
+  nic::Counters& counters(std::uint32_t port = 1) const { return ports_.of(port); }
+  const nic::PortCounters& ports() const { return ports_; }
   bool shared() const { return file_ != nullptr; }
   /// In the child of fork(): goes on at the same address with private copies.
   void make_private();
@@ -74,8 +87,8 @@ class StatsBlock {
   StatsBlock() = default;
   StatsFile* file_ = nullptr;
   int own_memory_ = -1;  // open while the process lives: that is how it is found
-  nic::Counters private_;
-  nic::Counters* counters_ = &private_;
+  std::array<nic::Counters, nic::kPortsMax> private_;
+  nic::PortCounters ports_{private_.front()};
 };
 
 }  // namespace verbena::host

@@ -29,20 +29,19 @@ bool is_number(const char* text) {
   return *text != '\0' && std::strspn(text, "0123456789") == std::strlen(text);
 }
 
-NodeCounters& node_of(const wire::Gid& address, std::vector<NodeCounters>& nodes) {
+NodeCounters& node_of(const StatsFile::Block& block, std::vector<NodeCounters>& nodes) {
+  const wire::Gid address = address_in(block.address);
   const auto found =
       std::find_if(nodes.begin(), nodes.end(), [&](const NodeCounters& node) { return node.address == address; });
   if (found != nodes.end()) return *found;
-  nodes.push_back({address, {}, {}});
+  nodes.push_back({address, address_in(block.device), block.port.load(), {}, {}});
   return nodes.back();
 }
 
 void add_block(const StatsFile::Block& block, std::vector<NodeCounters>& nodes) {
   const std::uint32_t process = block.process_id.load(std::memory_order_acquire);
   if (process == 0) return;
-  wire::Gid address;
-  for (std::size_t i = 0; i < address.octets.size(); ++i) address.octets[i] = block.address[i].load();
-  NodeCounters& node = node_of(address, nodes);
+  NodeCounters& node = node_of(block, nodes);
   for (std::size_t i = 0; i < nic::kCounters; ++i)
     node.values[i] = add_count(static_cast<nic::Counter>(i), node.values[i], block.counters);
   if (kill(static_cast<pid_t>(process), 0) == 0) node.processes.push_back(process);

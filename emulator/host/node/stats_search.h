@@ -19,12 +19,14 @@ namespace verbena::host {
 
 struct NodeCounters {
   wire::Gid address;
+  wire::Gid device;                      // the address of the first port of the device that it is a port of
+  std::uint32_t port = 1;                // of the device
   std::vector<std::uint32_t> processes;  // that live, by number
-  /// Summed over the node's processes, ended ones of a `verbena exec --stats` that goes on among them.
+  /// Summed over these processes, ended ones of a `verbena exec --stats` that goes on among them.
   std::array<std::uint64_t, nic::kCounters> values{};
 };
 
-/// By address. The error is one line: why other processes cannot be looked at.
+/// Of each port that processes have opened, by address. The error is one line: why other processes cannot be looked at.
 Result<std::vector<NodeCounters>, std::string> find_node_counters(std::string_view fabric);
 
 }  // namespace verbena::host

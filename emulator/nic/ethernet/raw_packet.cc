@@ -58,7 +58,7 @@ bool scatter(NicState& nic, PdHandle pd, std::span<const Sge> sges, std::span<co
 void deliver(NicState& nic, const Target& target, std::span<const std::byte> frame, const FlowFields& fields,
              std::uint32_t tag) {
   if (target.queue == nullptr || target.queue->empty()) {
-    nic.counters.add(Counter::rx_dropped_no_buffer);
+    nic.arrival_counters->add(Counter::rx_dropped_no_buffer);
     return;
   }
   constexpr std::size_t kMacBytes = 12;
@@ -82,13 +82,13 @@ void deliver(NicState& nic, const Target& target, std::span<const std::byte> fra
   else if (!scatter(nic, target.pd, receive.sges, head, 0) ||
            !scatter(nic, target.pd, receive.sges, rest, head.size())) {
     if (nic.regions.take_pages_due() != kNever) {
-      nic.counters.add(Counter::rx_dropped_no_buffer);
+      nic.arrival_counters->add(Counter::rx_dropped_no_buffer);
       return;
     }
     completion.status = CompletionStatus::local_protection_error;
   }
   target.queue->pop();
-  nic.complete(*target.cq, completion, false);
+  nic.complete(*target.cq, completion, false, *nic.arrival_counters);
 }
 
 bool is_for_us(const NicState& nic, const FlowFields& fields) {
@@ -176,8 +176,8 @@ Sent send_raw(NicState& nic, Qp& qp, TransmitPort& port) {
   }
   if (comes_back(nic, qp, frame)) nic.steering.looped.push(qp.qpn, frame);
   port.commit(work.length, wire::IcrcState::present);  // the application's own
-  nic.counters.add(Counter::tx_packets);
-  nic.counters.add(Counter::tx_bytes, work.length);
+  qp.counters->add(Counter::tx_packets);
+  qp.counters->add(Counter::tx_bytes, work.length);
   Requester& requester = qp.requester;
   requester.next_psn = work.first_psn + work.packets;
   requester.una_psn = requester.sent_psn = requester.next_psn;
@@ -199,7 +199,7 @@ bool receive_ethernet(NicState& nic, std::span<const std::byte> frame, wire::Qpn
     apply(nic, *flow, frame, *fields, sender);
     if (first == nullptr || first->init.goes_on) first = flow;
   }
-  if (first == nullptr) nic.counters.add(Counter::rx_dropped_no_rule);
+  if (first == nullptr) nic.arrival_counters->add(Counter::rx_dropped_no_rule);
   return true;
 }
 
@@ -220,9 +220,9 @@ void sniff_received(NicState& nic, std::span<const std::byte> frame, wire::IcrcS
 Sent transmit_raw(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   if (qp.pace.bits_per_second == 0) return send_raw(nic, qp, port);
   if (!pace_allows(nic, qp, now)) return Sent::nothing;
-  const std::uint64_t bytes_before = nic.counters.get(Counter::tx_bytes);
+  const std::uint64_t bytes_before = qp.counters->get(Counter::tx_bytes);
   const Sent sent = send_raw(nic, qp, port);
-  charge_pace(qp, now, nic.counters.get(Counter::tx_bytes) - bytes_before);
+  charge_pace(qp, now, qp.counters->get(Counter::tx_bytes) - bytes_before);
   return sent;
 }
 
@@ -231,13 +231,13 @@ void deliver_looped(NicState& nic) {
   const std::uint8_t arrival_port = nic.arrival_port;
   for (std::size_t i = 0; i < looped.count(); ++i) {
     const LoopedFrames::Frame frame = looped.at(i);
-    if (const Qp* const sender = nic.qpns.find(frame.sender)) nic.arrival_port = sender->attributes.port;
+    if (const Qp* const sender = nic.qpns.find(frame.sender)) nic.arrive_by(sender->attributes.port);
     if (const auto packet = wire::parse_frame(frame.octets); packet)
       receive_group(nic, *packet, frame.sender);
     else
       receive_ethernet(nic, frame.octets, frame.sender);
   }
-  nic.arrival_port = arrival_port;
+  nic.arrive_by(arrival_port);
   looped.clear();
 }
 

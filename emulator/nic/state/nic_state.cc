@@ -7,15 +7,17 @@
 
 namespace verbena::nic {
 
-NicState::NicState(const NicConfig& nic_config, Memory& app_memory, Counters& nic_counters, const RecoveryRow& recovery)
-    : counters(nic_counters),
+NicState::NicState(const NicConfig& nic_config, Memory& app_memory, const PortCounters& nic_counters,
+                   const RecoveryRow& recovery)
+    : arrival_counters(&nic_counters.of(1)),
       memory_has_octets(app_memory.has_octets()),
       loss_recovery(recovery),
       extensions(static_cast<std::uint8_t>(recovery.extensions |
                                            (nic_config.congestion.wants().telemetry ? wire::kHasTelemetry : 0))),
       qpns(nic_config.qpn_base, nic_config.qpn_bits, nic_config.seed),
-      regions(app_memory, nic_config.limits, nic_config.seed, nic_counters, nic_config.page_fault_delay, now),
+      regions(app_memory, nic_config.limits, nic_config.seed, nic_counters.of(1), nic_config.page_fault_delay, now),
       config(nic_config),
+      counters(nic_counters),
       pds(nic_config.limits.max_pd),
       address_handles(nic_config.limits.max_ah),
       cqs(nic_config.limits.max_cq),
@@ -63,8 +65,8 @@ void NicState::end_moderation(Time at) {
   });
 }
 
-void NicState::complete(CompletionQueue& cq, const Completion& completion, bool solicited) {
-  counters.add(Counter::completions);
+void NicState::complete(CompletionQueue& cq, const Completion& completion, bool solicited, Counters& of_port) {
+  of_port.add(Counter::completions);
   ++news;
   switch (cq.push(completion, now, solicited || completion.status != CompletionStatus::success)) {
     case CompletionQueue::Push::stored:
@@ -127,7 +129,7 @@ void NicState::complete_send(Qp& qp, const SendWork& work, CompletionStatus stat
   completion.qpn = qp.qpn;
   completion.slot_owner = SlotOwner::send_queue;
   completion.slot = qp.send_queue.head;
-  complete(*qp.send_cq, completion, false);
+  complete(*qp.send_cq, completion, false, *qp.counters);
 }
 
 void NicState::complete_receive(Qp& qp, Completion completion, bool solicited) {
@@ -139,11 +141,11 @@ void NicState::complete_receive(Qp& qp, Completion completion, bool solicited) {
     completion.slot_owner = SlotOwner::shared_receive_queue;
     completion.slot = qp.srq->handle.index;
   }
-  complete(*qp.recv_cq, completion, solicited);
+  complete(*qp.recv_cq, completion, solicited, *qp.counters);
 }
 
-void NicState::raise(AsyncEventType type, std::uint32_t object, std::uint64_t context) {
-  counters.add(Counter::async_events);
+void NicState::raise(AsyncEventType type, std::uint32_t object, std::uint64_t context, Counters& of_port) {
+  of_port.add(Counter::async_events);
   ++news;
   async_events.push({type, object, context});
 }

@@ -14,6 +14,7 @@
 #include "emulator/nic/objects/event_queue.h"
 #include "emulator/nic/objects/management_sink.h"
 #include "emulator/nic/objects/object_table.h"
+#include "emulator/nic/objects/port_counters.h"
 #include "emulator/nic/objects/timer_heap.h"
 #include "emulator/nic/objects/transmit_port.h"
 #include "emulator/nic/state/loss_recovery.h"
@@ -57,7 +58,8 @@ inline bool has_source(const NicConfig& config, const AddressVector& path) {
 }
 
 struct alignas(64) NicState {
-  NicState(const NicConfig& nic_config, Memory& app_memory, Counters& nic_counters, const RecoveryRow& recovery);
+  NicState(const NicConfig& nic_config, Memory& app_memory, const PortCounters& nic_counters,
+           const RecoveryRow& recovery);
 
   // What every packet needs lies together: a simulator's next packet is another NIC's, and none of this one's state is
   // near.
@@ -71,7 +73,7 @@ struct alignas(64) NicState {
   TimerHeap timers;
   Time moderation_deadline = kNever;      // when a CQ's moderated event may be due
   std::vector<CongestionNotice> notices;  // in the order in which they became due
-  Counters& counters;
+  Counters* arrival_counters;             // of the port by which what is being received arrived
   const bool memory_has_octets;
   const RecoveryRow& loss_recovery;
   const std::uint8_t extensions;  // of Bth::reserved7, those that mean something to this NIC
@@ -83,6 +85,7 @@ struct alignas(64) NicState {
   MemoryTable regions;
 
   NicConfig config;
+  const PortCounters counters;
   ObjectTable<ProtectionDomain, PdTag> pds;
   ObjectTable<AddressHandle, AhTag> address_handles;
   ObjectTable<CompletionQueue, CqTag> cqs;
@@ -106,6 +109,14 @@ struct alignas(64) NicState {
   std::uint32_t awaiting_slot = 0;   // of the QP that Nic::awaits_completions() looked at last
   std::array<Qp*, kHeldMax> held{};  // their acknowledgements wait for an answer (Nic::Acknowledge)
 
+  /// Of what is received from now on.
+  void arrive_by(std::uint8_t port) {
+    arrival_port = port;
+    arrival_counters = &counters.of(port);
+  }
+  /// After its attributes have changed.
+  void count_at_port(Qp& qp) const { qp.counters = &counters.of(qp.attributes.port); }
+
   /// The QP has nothing to send any more, whatever it had.
   void unschedule(Qp& qp);
   /// Whether the QP's response waits for an answer: a plain acknowledgement may.
@@ -113,15 +124,20 @@ struct alignas(64) NicState {
   /// They wait no longer: all are ready.
   void release_held();
 
-  void complete(CompletionQueue& cq, const Completion& completion, bool solicited);
+  /// Counts it among those of a port.
+  void complete(CompletionQueue& cq, const Completion& completion, bool solicited, Counters& of_port);
   /// Events of moderated CQs whose period is over.
   [[gnu::cold]] void end_moderation(Time at);
   /// Of the one that the head of the send queue has just left.
   void complete_send(Qp& qp, const SendWork& work, CompletionStatus status);
   /// For a receive work request; fills in what the QP knows.
   void complete_receive(Qp& qp, Completion completion, bool solicited);
-  void raise(AsyncEventType type, const Qp& qp) { raise(type, qp.handle.index, qp.context); }
-  void raise(AsyncEventType type, std::uint32_t object, std::uint64_t context);
+  void raise(AsyncEventType type, const Qp& qp) { raise(type, qp.handle.index, qp.context, *qp.counters); }
+  /// Of what belongs to no port.
+  void raise(AsyncEventType type, std::uint32_t object, std::uint64_t context) {
+    raise(type, object, context, counters.of(1));
+  }
+  void raise(AsyncEventType type, std::uint32_t object, std::uint64_t context, Counters& of_port);
 
   /// Of a QP that is reset or destroyed; what an XRC SRQ got through it stays.
   void purge_completions(const Qp& qp);

@@ -14,6 +14,7 @@
 #include "emulator/nic/congestion/congestion_control.h"
 #include "emulator/nic/objects/attributes.h"
 #include "emulator/nic/objects/completion_queue.h"
+#include "emulator/nic/objects/counters.h"
 #include "emulator/nic/objects/handles.h"
 #include "emulator/nic/objects/service.h"
 #include "emulator/nic/objects/timer_heap.h"
@@ -158,7 +159,8 @@ struct Qp {
   SharedReceiveQueue* srq = nullptr;
   std::uint64_t context = 0;
   std::uint32_t mtu = 1024;
-  QpAttributes attributes;  // what modify_qp set last; state and draining are kept above
+  QpAttributes attributes;       // what modify_qp set last; state and draining are kept above
+  Counters* counters = nullptr;  // of attributes.port
   wire::FrameTemplate frame_template;
   std::uint32_t route_hint = 0;
   std::uint8_t telemetry = 0;  // kTakesTelemetry, and kHasTelemetry once the peer takes it as well; 0: the NIC does not

@@ -42,8 +42,8 @@ class SlotFreeing {
 };
 
 /// Why a post that finds no room is refused; `done` of the requests in the queue are complete and hold their slots.
-inline Failure<VerbsError> refuse_post(NicState& nic, std::uint32_t done) {
-  if (done != 0) nic.counters.add(Counter::posts_refused_unpolled);
+inline Failure<VerbsError> refuse_post(Counters& counters, std::uint32_t done) {
+  if (done != 0) counters.add(Counter::posts_refused_unpolled);
   return Failure{VerbsError::no_memory};
 }
 

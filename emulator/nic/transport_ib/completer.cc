@@ -90,7 +90,7 @@ template <bool has_policy>
 }
 
 void exhaust(NicState& nic, Qp& qp, CompletionStatus status, Counter counter) {
-  nic.counters.add(counter);
+  qp.counters->add(counter);
   nic.fail_send_head(qp, status);
 }
 
@@ -122,7 +122,7 @@ void retry_from(NicState& nic, Qp& qp, Psn psn, Loss loss, Duration latency, Tim
 
 void response_missing(NicState& nic, Qp& qp, Time now) {
   if (qp.requester.read_retry_pending || qp.state == QpState::error) return;
-  nic.counters.add(Counter::implied_nak_seq_err);
+  qp.counters->add(Counter::implied_nak_seq_err);
   const Duration latency = nic.config.implied_nak_latency;
   if (qp.recovery != nullptr) qp.recovery->lose_responses(qp);
   if (qp.recovery != nullptr && !qp.recovery->counts_shown_losses()) {
@@ -157,7 +157,7 @@ void hold_back(NicState& nic, Qp& qp, Psn psn, Time until) {
 /// The response before the request that was refused is missing. Both are sent again, and no sooner than the RNR NAK
 /// says; an RNR retry counts once that response has come and the request is refused again.
 void receive_rnr_nak_behind_gap(NicState& nic, Qp& qp, std::uint8_t timer_code, Time now) {
-  nic.counters.add(Counter::rnr_nak_received);
+  qp.counters->add(Counter::rnr_nak_received);
   if (qp.timers.runs(Timer::rnr)) return;
   qp.requester.read_retry_pending = false;
   response_missing(nic, qp, now);
@@ -165,7 +165,7 @@ void receive_rnr_nak_behind_gap(NicState& nic, Qp& qp, std::uint8_t timer_code, 
 }
 
 void receive_rnr_nak(NicState& nic, Qp& qp, std::uint8_t timer_code, Psn psn, Time now) {
-  nic.counters.add(Counter::rnr_nak_received);
+  qp.counters->add(Counter::rnr_nak_received);
   Requester& requester = qp.requester;
   constexpr std::uint8_t kForEver = 7;
   if (qp.attributes.rnr_retry != kForEver) {
@@ -181,7 +181,7 @@ void receive_rnr_nak(NicState& nic, Qp& qp, std::uint8_t timer_code, Psn psn, Ti
 void receive_nak(NicState& nic, Qp& qp, wire::NakCode code, const wire::PacketView& packet, Time now) {
   switch (code) {
     case wire::NakCode::psn_sequence_error:
-      nic.counters.add(Counter::packet_seq_err);
+      qp.counters->add(Counter::packet_seq_err);
       if (qp.recovery != nullptr) {
         if (qp.recovery->repairs(packet)) return;
         qp.recovery->lose_from(qp, packet.bth().psn);
@@ -190,15 +190,15 @@ void receive_nak(NicState& nic, Qp& qp, wire::NakCode code, const wire::PacketVi
       return;
     case wire::NakCode::invalid_request:
     case wire::NakCode::invalid_rd_request:
-      nic.counters.add(Counter::nak_received_invalid_request);
+      qp.counters->add(Counter::nak_received_invalid_request);
       nic.fail_send_head(qp, CompletionStatus::remote_invalid_request);
       return;
     case wire::NakCode::remote_access_error:
-      nic.counters.add(Counter::nak_received_access);
+      qp.counters->add(Counter::nak_received_access);
       nic.fail_send_head(qp, CompletionStatus::remote_access_error);
       return;
     case wire::NakCode::remote_operational_error:
-      nic.counters.add(Counter::nak_received_operation);
+      qp.counters->add(Counter::nak_received_operation);
       nic.fail_send_head(qp, CompletionStatus::remote_operation_error);
       return;
   }
@@ -207,7 +207,7 @@ void receive_nak(NicState& nic, Qp& qp, wire::NakCode code, const wire::PacketVi
 }
 
 void receive_acknowledge(NicState& nic, Qp& qp, const wire::PacketView& packet, Psn psn, Time now) {
-  nic.counters.add(Counter::rx_acknowledges);
+  qp.counters->add(Counter::rx_acknowledges);
   const wire::Aeth aeth = packet.aeth();
   const auto syndrome = wire::Syndrome::decode(aeth.syndrome);
   const bool positive = syndrome.kind == wire::Syndrome::Kind::ack;
@@ -384,7 +384,7 @@ void run_requester_timers(NicState& nic, Qp& qp, Time now, const Awaited& awaite
   if (qp.timers.take_due(Timer::ack, now)) {
     const Expiry expiry = qp.recovery == nullptr ? Expiry::retry : qp.recovery->expire(qp, now);
     if (expiry == Expiry::too_early) return;
-    nic.counters.add(Counter::local_ack_timeout_err);
+    qp.counters->add(Counter::local_ack_timeout_err);
     requester.read_retry_pending = false;
     if (expiry == Expiry::repair) {
       note_loss(qp, Loss::timeout, now);

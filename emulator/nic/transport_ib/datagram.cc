@@ -65,8 +65,8 @@ Sent send_datagram(NicState& nic, Qp& qp, TransmitPort& port) {
   const std::size_t bytes = builder.finish();
   if (comes_back) nic.steering.looped.push(qp.qpn, room.first(bytes));
   port.commit(bytes, port.icrc_wanted());
-  nic.counters.add(Counter::tx_packets);
-  nic.counters.add(Counter::tx_bytes, bytes);
+  qp.counters->add(Counter::tx_packets);
+  qp.counters->add(Counter::tx_bytes, bytes);
   Requester& requester = qp.requester;
   ++requester.next_psn;
   requester.una_psn = requester.sent_psn = requester.next_psn;
@@ -77,21 +77,21 @@ Sent send_datagram(NicState& nic, Qp& qp, TransmitPort& port) {
 
 void receive_datagram(NicState& nic, Qp& qp, const wire::PacketView& packet) {
   if (!packet.opcode().has_deth) {
-    nic.counters.add(Counter::rx_dropped_wrong_transport);
+    nic.arrival_counters->add(Counter::rx_dropped_wrong_transport);
     return;
   }
   if (!qkey_matches(qp, packet)) {
-    nic.counters.add(Counter::rx_dropped_qkey);
+    nic.arrival_counters->add(Counter::rx_dropped_qkey);
     return;
   }
   if (packet.payload().size() > nic.config.port_mtu_bytes || !take_receive(nic, qp)) {
-    nic.counters.add(Counter::ud_dropped_no_receive);
+    nic.arrival_counters->add(Counter::ud_dropped_no_receive);
     return;
   }
   const auto grh = wire::grh_area(packet);
   const auto bytes = static_cast<std::uint32_t>(grh.size() + packet.payload().size());
   if (bytes > receive_room(qp)) {
-    nic.counters.add(Counter::ud_dropped_no_receive);
+    nic.arrival_counters->add(Counter::ud_dropped_no_receive);
     return drop_long_message(nic, qp, packet.bth().solicited);
   }
   Completion completion;
@@ -107,12 +107,12 @@ void receive_datagram(NicState& nic, Qp& qp, const wire::PacketView& packet) {
   completion.byte_count = bytes;
   if (!scatter_receive(nic, qp, grh) || !scatter_receive(nic, qp, packet.payload())) {
     if (nic.regions.take_pages_due() != kNever) {  // the work request waits on, for the next datagram
-      nic.counters.add(Counter::ud_dropped_no_receive);
+      nic.arrival_counters->add(Counter::ud_dropped_no_receive);
       return;
     }
     completion.status = CompletionStatus::local_protection_error;
   }
-  nic.counters.add(Counter::rx_send_requests);
+  nic.arrival_counters->add(Counter::rx_send_requests);
   qp.responder.receive_held = false;
   nic.complete_receive(qp, completion, packet.bth().solicited);
   if (completion.status == CompletionStatus::local_protection_error) nic.enter_error(qp);

@@ -12,15 +12,15 @@ bool loops_back(const NicState& nic, const wire::Gid& destination) {
 void receive_group(NicState& nic, const wire::PacketView& packet, wire::Qpn sender) {
   const Group* group = nic.steering.find_group(packet.destination());
   if (group == nullptr) {
-    nic.counters.add(Counter::rx_dropped_no_qp);
+    nic.arrival_counters->add(Counter::rx_dropped_no_qp);
     return;
   }
   if (wire::transport_of(packet.bth().opcode) != wire::Transport::ud) {
-    nic.counters.add(Counter::rx_dropped_wrong_transport);
+    nic.arrival_counters->add(Counter::rx_dropped_wrong_transport);
     return;
   }
   if ((packet.bth().pkey & wire::kPkeyMask) != wire::kPkeyMask) {
-    nic.counters.add(Counter::rx_dropped_pkey);
+    nic.arrival_counters->add(Counter::rx_dropped_pkey);
     return;
   }
   for (Qp* member : group->members) {
@@ -29,7 +29,7 @@ void receive_group(NicState& nic, const wire::PacketView& packet, wire::Qpn send
     if (member->accepts_packets())
       receive_datagram(nic, *member, packet);
     else
-      nic.counters.add(Counter::rx_dropped_qp_state);
+      nic.arrival_counters->add(Counter::rx_dropped_qp_state);
   }
 }
 

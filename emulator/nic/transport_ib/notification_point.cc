@@ -85,7 +85,7 @@ void owe_notice(NicState& nic, Qp& qp, const wire::PacketView& packet) {
 }  // namespace
 
 void notice_congestion(NicState& nic, Qp& qp, const wire::PacketView& packet) {
-  nic.counters.add(Counter::np_ecn_marked_roce_packets);
+  nic.arrival_counters->add(Counter::np_ecn_marked_roce_packets);
   owe_notice(nic, qp, packet);
 }
 
@@ -135,9 +135,10 @@ std::size_t send_notices(NicState& nic, TransmitPort& port, std::size_t budget) 
     builder.append_payload(std::array<std::byte, kReservedBytes>{});
     const std::size_t bytes = builder.finish();
     port.commit(bytes, port.icrc_wanted());
-    nic.counters.add(Counter::tx_packets);
-    nic.counters.add(Counter::tx_bytes, bytes);
-    nic.counters.add(Counter::np_cnp_sent);
+    Counters& counters = nic.counters.of(notice.frame_template.port());
+    counters.add(Counter::tx_packets);
+    counters.add(Counter::tx_bytes, bytes);
+    counters.add(Counter::np_cnp_sent);
     if (Time* const next = next_notice(nic, nic.qpns.find(notice.from), notice.address))
       *next = nic.now + nic.config.cnp_interval;
   }

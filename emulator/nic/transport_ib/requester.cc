@@ -85,7 +85,7 @@ template <bool has_policy>
 [[gnu::always_inline]] inline void advance(NicState& nic, Qp& qp, SendWork& work, Time now) {
   Requester& requester = qp.requester;
   const bool is_again = wire::distance(requester.next_psn, requester.sent_psn) > 0;
-  if (is_again) nic.counters.add(Counter::tx_retransmitted_packets);
+  if (is_again) qp.counters->add(Counter::tx_retransmitted_packets);
   if (work.awaits_data()) {
     ++requester.outstanding_reads;
     requester.next_packet = work.packets;
@@ -289,8 +289,8 @@ template <bool has_policy, bool may_tell>
   }
   const std::size_t bytes = builder.finish();
   port.commit(bytes, port.icrc_wanted());
-  nic.counters.add(Counter::tx_packets);
-  nic.counters.add(Counter::tx_bytes, bytes);
+  qp.counters->add(Counter::tx_packets);
+  qp.counters->add(Counter::tx_bytes, bytes);
   advance<has_policy>(nic, qp, work, now);
   return Sent::packet;
 }

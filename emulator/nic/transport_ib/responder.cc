@@ -66,14 +66,14 @@ Verdict check_psn(NicState& nic, Qp& qp, const PacketView& packet) {
   }
   if (!qp.service->is_reliable) {  // 9.8.2.2.4: the message is lost; the next one that starts is received
     if (responder.message != Message::none && responder.message != Message::discard)
-      nic.counters.add(Counter::uc_dropped_messages);
-    nic.counters.add(ahead > 0 ? Counter::out_of_sequence : Counter::duplicate_request);
+      nic.arrival_counters->add(Counter::uc_dropped_messages);
+    nic.arrival_counters->add(ahead > 0 ? Counter::out_of_sequence : Counter::duplicate_request);
     responder.message = Message::none;
     responder.expected_psn = packet.bth().psn;
     return Verdict::pass;
   }
   if (ahead < 0) return Verdict::duplicate;
-  nic.counters.add(Counter::out_of_sequence);
+  nic.arrival_counters->add(Counter::out_of_sequence);
   return responder.silent ? Verdict::drop : Verdict::sequence_error;
 }
 
@@ -346,17 +346,18 @@ Verdict execute(NicState& nic, Qp& qp, const PacketView& packet) {
     const Verdict verdict =
         qp.recovery == nullptr ? execute_payload<false>(nic, qp, packet) : execute_payload_with_policy(nic, qp, packet);
     if (verdict != Verdict::pass) return verdict;
-    nic.counters.add(opcode.operation == Operation::send ? Counter::rx_send_requests : Counter::rx_write_requests,
-                     opcode.starts_message());
+    nic.arrival_counters->add(
+        opcode.operation == Operation::send ? Counter::rx_send_requests : Counter::rx_write_requests,
+        opcode.starts_message());
     responder.message = opcode.operation == Operation::send ? Message::send : Message::write;
     if (opcode.ends_message()) finish_message(nic, qp, packet);
   } else if (opcode.operation == Operation::read_request) {
-    nic.counters.add(Counter::rx_read_requests);
+    nic.arrival_counters->add(Counter::rx_read_requests);
     psns = qp.packets_of(packet.reth().length);
     responder.msn = (responder.msn + 1) & Psn::kMask;
     push_read(nic, qp, packet, responder.msn, false);
   } else {
-    nic.counters.add(Counter::rx_atomic_requests);
+    nic.arrival_counters->add(Counter::rx_atomic_requests);
     const Verdict verdict = execute_atomic(nic, qp, packet);
     if (verdict != Verdict::pass) return verdict;
   }
@@ -372,7 +373,7 @@ Verdict execute(NicState& nic, Qp& qp, const PacketView& packet) {
 
 /// 9.7.5.1.4 and 9.7.1: executed before; the answer may have been lost.
 void answer_duplicate(NicState& nic, Qp& qp, const PacketView& packet) {
-  nic.counters.add(Counter::duplicate_request);
+  nic.arrival_counters->add(Counter::duplicate_request);
   Responder& responder = qp.responder;
   const Psn psn = packet.bth().psn;
   const bool pending = std::any_of(responder.jobs.begin() + responder.jobs_head, responder.jobs.end(),
@@ -452,7 +453,7 @@ std::optional<FatalVerdict> fatal_verdict(Verdict verdict) {
 
 /// The NAK leaves, the QP goes to error.
 void fail_connection(NicState& nic, Qp& qp, const FatalVerdict& fatal, Psn psn) {
-  nic.counters.add(fatal.counter);
+  nic.arrival_counters->add(fatal.counter);
   schedule_nak(nic, qp, wire::nak_syndrome(fatal.nak), psn);
   fail_receive(nic, qp, fatal.receive_status);
   if (fatal.event) nic.raise(*fatal.event, qp);
@@ -471,7 +472,7 @@ void apply_reliable(NicState& nic, Qp& qp, const PacketView& packet, Verdict ver
     notice_gap(nic, qp, packet);
   } else if (verdict == Verdict::receiver_not_ready) {
     qp.responder.silent = true;
-    nic.counters.add(Counter::rnr_nak_sent);
+    nic.arrival_counters->add(Counter::rnr_nak_sent);
     schedule_nak(nic, qp, wire::rnr_syndrome(qp.attributes.min_rnr_timer), psn);
   }
 }
@@ -494,7 +495,7 @@ void apply_unreliable(NicState& nic, Qp& qp, const PacketView& packet, Verdict v
     case Verdict::invalid_request:
     case Verdict::remote_access:
     case Verdict::fault:
-      nic.counters.add(Counter::uc_dropped_messages);
+      nic.arrival_counters->add(Counter::uc_dropped_messages);
       break;
     case Verdict::drop:
     case Verdict::duplicate:

@@ -48,10 +48,10 @@ wire::Bth response_header(const Qp& qp, wire::Opcode opcode, wire::Psn psn, std:
   return bth;
 }
 
-void commit(NicState& nic, TransmitPort& port, std::size_t bytes) {
+void commit(Qp& qp, TransmitPort& port, std::size_t bytes) {
   port.commit(bytes, port.icrc_wanted());
-  nic.counters.add(Counter::tx_packets);
-  nic.counters.add(Counter::tx_bytes, bytes);
+  qp.counters->add(Counter::tx_packets);
+  qp.counters->add(Counter::tx_bytes, bytes);
 }
 
 OperationCode read_response_code(const ResponseJob& job) {
@@ -64,7 +64,7 @@ void finish_job(Responder& responder) {
   if (++responder.jobs_head == responder.jobs.size()) responder.earlier.reset();
 }
 
-Sent send_atomic_result(NicState& nic, Qp& qp, const ResponseJob& job, TransmitPort& port) {
+Sent send_atomic_result(Qp& qp, const ResponseJob& job, TransmitPort& port) {
   const wire::Opcode opcode = wire::make_opcode(qp.service->transport, OperationCode::atomic_acknowledge);
   const std::span<std::byte> room = reserve(qp, port, opcode, 0);
   if (room.empty()) return Sent::blocked;
@@ -72,7 +72,7 @@ Sent send_atomic_result(NicState& nic, Qp& qp, const ResponseJob& job, TransmitP
                               port.icrc_wanted());
   builder.append(wire::Aeth{acknowledge_syndrome(qp), job.msn});
   builder.append(wire::AtomicAckEth{job.value});
-  commit(nic, port, builder.finish());
+  commit(qp, port, builder.finish());
   finish_job(qp.responder);
   return Sent::packet;
 }
@@ -80,7 +80,7 @@ Sent send_atomic_result(NicState& nic, Qp& qp, const ResponseJob& job, TransmitP
 /// The memory went away between the request and this response packet. Its NAK takes the place of all that is owed from
 /// here on, a NAK that is due already among it.
 void fail_read(NicState& nic, Qp& qp, wire::Psn psn) {
-  nic.counters.add(Counter::nak_sent_access);
+  qp.counters->add(Counter::nak_sent_access);
   qp.responder.forget_jobs();
   nic.enter_error(qp);
   nic.raise(AsyncEventType::qp_access_error, qp);
@@ -122,7 +122,7 @@ Sent send_read_response(NicState& nic, Qp& qp, ResponseJob& job, TransmitPort& p
     fail_read(nic, qp, job.psn);
     return send_response(nic, qp, port);
   }
-  commit(nic, port, builder.finish());
+  commit(qp, port, builder.finish());
   job.started = true;
   ++job.psn;
   job.value += payload;
@@ -162,7 +162,7 @@ void echo_telemetry(Responder& responder, std::span<std::byte> frame) {
 
 /// `tells_more`: the QP has an echo, telemetry or a policy of loss recovery; those of others cost no more for it.
 template <bool tells_more>
-Sent send_acknowledge(NicState& nic, Qp& qp, TransmitPort& port) {
+Sent send_acknowledge(Qp& qp, TransmitPort& port) {
   Responder& responder = qp.responder;
   const wire::Opcode opcode = wire::make_opcode(qp.service->transport, OperationCode::acknowledge);
   std::optional<wire::SackEth> sack;
@@ -188,8 +188,8 @@ Sent send_acknowledge(NicState& nic, Qp& qp, TransmitPort& port) {
   if (has_telemetry) builder.append_telemetry();
   const std::size_t bytes = builder.finish();
   if (has_telemetry) echo_telemetry(responder, room.first(bytes));
-  commit(nic, port, bytes);
-  nic.counters.add(Counter::tx_acknowledges);
+  commit(qp, port, bytes);
+  qp.counters->add(Counter::tx_acknowledges);
   if (!is_all) return Sent::packet;
   responder.acknowledge = Responder::Acknowledge::none;
   responder.unacknowledged_packets = 0;
@@ -262,11 +262,11 @@ Sent send_response(NicState& nic, Qp& qp, TransmitPort& port) {
   if (!qp.service->is_reliable || qp.state == QpState::reset || qp.state == QpState::init) return Sent::nothing;
   if (responder.jobs_head < responder.jobs.size()) {
     ResponseJob& job = responder.jobs[responder.jobs_head];
-    return job.is_atomic ? send_atomic_result(nic, qp, job, port) : send_read_response(nic, qp, job, port);
+    return job.is_atomic ? send_atomic_result(qp, job, port) : send_read_response(nic, qp, job, port);
   }
   if (responder.acknowledge == Responder::Acknowledge::none) return Sent::nothing;
   const bool tells_more = responder.echo != nullptr || qp.recovery != nullptr || qp.telemetry != 0;
-  return tells_more ? send_acknowledge<true>(nic, qp, port) : send_acknowledge<false>(nic, qp, port);
+  return tells_more ? send_acknowledge<true>(qp, port) : send_acknowledge<false>(qp, port);
 }
 
 void keep_for_reads(NicState& nic, Qp& qp, const wire::PacketView& packet, const Translation& to) {

@@ -37,11 +37,11 @@ Sent send_work(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
 
 [[gnu::noinline]] Sent send_paced(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   if (!pace_allows(nic, qp, now)) return Sent::nothing;
-  const std::uint64_t bytes_before = nic.counters.get(Counter::tx_bytes);
+  const std::uint64_t bytes_before = qp.counters->get(Counter::tx_bytes);
   if (qp.recovery != nullptr) qp.recovery->seek(nic, qp, now);
   const Departure departure = next_departure(qp);
   const Sent sent = send_work(nic, qp, now, port);
-  const std::uint64_t bytes = nic.counters.get(Counter::tx_bytes) - bytes_before;
+  const std::uint64_t bytes = qp.counters->get(Counter::tx_bytes) - bytes_before;
   if (sent == Sent::packet && qp.pace.control != nullptr) note_departure(qp, departure, now, bytes);
   charge_pace(qp, now, bytes);
   return sent;
@@ -51,9 +51,9 @@ Sent send_work(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
 [[gnu::noinline]] Sent send_response_paced(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   if (qp.pace.bits_per_second == 0 || !qp.responder.owes_jobs()) return send_response(nic, qp, port);
   if (!pace_allows(nic, qp, now)) return Sent::nothing;
-  const std::uint64_t bytes_before = nic.counters.get(Counter::tx_bytes);
+  const std::uint64_t bytes_before = qp.counters->get(Counter::tx_bytes);
   const Sent sent = send_response(nic, qp, port);
-  charge_pace(qp, now, nic.counters.get(Counter::tx_bytes) - bytes_before);
+  charge_pace(qp, now, qp.counters->get(Counter::tx_bytes) - bytes_before);
   return sent;
 }
 
@@ -83,7 +83,7 @@ void receive(NicState& nic, Qp& qp, const wire::PacketView& packet, Time now) {
   else if (!packet.opcode().is_request && qp.service->takes_responses)
     receive_answer(nic, qp, packet, now);
   else
-    nic.counters.add(Counter::rx_dropped_wrong_transport);
+    nic.arrival_counters->add(Counter::rx_dropped_wrong_transport);
 }
 
 Sent transmit(NicState& nic, Qp& qp, Time now, TransmitPort& port) {

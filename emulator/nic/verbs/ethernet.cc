@@ -27,7 +27,7 @@ void flush(NicState& nic, WorkQueue& queue) {
   completion.slot = queue.handle.index;
   for (; !queue.queue.empty(); queue.queue.pop()) {
     completion.wr_id = queue.queue.front().wr_id;
-    nic.complete(*queue.cq, completion, false);
+    nic.complete(*queue.cq, completion, false, nic.counters.of(1));
   }
 }
 
@@ -100,7 +100,7 @@ VerbsResult<void> Nic::post_work_queue_receive(WorkQueueHandle handle, const Rec
   WorkQueue* queue = nic.work_queues.find(handle);
   if (queue == nullptr || request.sges.size() > queue->max_sge || queue->state == WorkQueueState::reset)
     return Failure{VerbsError::invalid_argument};
-  if (queue->queue.full()) return refuse_post(nic, queue->queue.done());
+  if (queue->queue.full()) return refuse_post(nic.counters.of(1), queue->queue.done());
   queue->queue.push(request);
   if (queue->state == WorkQueueState::error) flush(nic, *queue);
   return {};

@@ -76,7 +76,7 @@ VerbsResult<void> Nic::post_send(QpHandle handle, const SendRequest& request, Ti
   if (request.sges.size() > qp->attributes.capabilities.max_send_sge && !request.inline_data)
     return Failure{VerbsError::invalid_argument};
   SendQueue& queue = qp->send_queue;
-  if (queue.room() < together) return refuse_post(nic, queue.done());
+  if (queue.room() < together) return refuse_post(*qp->counters, queue.done());
 
   std::uint64_t bytes = 0;
   for (const Sge& sge : request.sges) bytes += sge.length;
@@ -116,7 +116,7 @@ VerbsResult<void> Nic::post_receive(QpHandle handle, const ReceiveRequest& reque
   if (qp == nullptr || !qp->has_receive_queue || qp->state == QpState::reset)
     return Failure{VerbsError::invalid_argument};
   if (request.sges.size() > qp->attributes.capabilities.max_recv_sge) return Failure{VerbsError::invalid_argument};
-  if (qp->receive_queue.full()) return refuse_post(nic, qp->receive_queue.done());
+  if (qp->receive_queue.full()) return refuse_post(*qp->counters, qp->receive_queue.done());
   qp->receive_queue.push(request);
   if (qp->state == QpState::error) nic.flush_receive_queue(*qp);
   return {};
@@ -125,7 +125,7 @@ VerbsResult<void> Nic::post_receive(QpHandle handle, const ReceiveRequest& reque
 VerbsResult<void> Nic::post_srq_receive(SrqHandle handle, const ReceiveRequest& request) {
   SharedReceiveQueue* srq = state_->srqs.find(handle);
   if (srq == nullptr || request.sges.size() > srq->max_sge) return Failure{VerbsError::invalid_argument};
-  if (srq->queue.full()) return refuse_post(*state_, srq->queue.done());
+  if (srq->queue.full()) return refuse_post(state_->counters.of(1), srq->queue.done());
   srq->queue.push(request);
   return {};
 }

@@ -142,6 +142,28 @@ BOOST_AUTO_TEST_CASE(counters_are_the_sum_of_the_nodes_processes_at_that_moment)
   BOOST_TEST(value("counters/port_xmit_wait") == "0\n");
 }
 
+BOOST_AUTO_TEST_CASE(each_port_of_a_device_has_counters_of_its_own) {
+  using namespace verbena;
+  const std::string fabric = "path-ports." + std::to_string(getpid());
+  const wire::Gid node = host::node_address(7);
+  const std::array<wire::Gid, 1> further{host::device_address(node, {0, 2})};
+  const auto block = host::StatsBlock::open("", fabric, node, 0, further);
+  block->counters(1).add(nic::Counter::rx_packets, 3);
+  block->counters(2).add(nic::Counter::rx_packets, 40);
+  const auto value = [&](const std::string& file) {
+    return run_command({"cat", kDevice + "/ports/" + file}, {{"LD_PRELOAD", VERBENA_PATH_LIBRARY},
+                                                             {"VERBENA_NODE", "7"},
+                                                             {"VERBENA_PORTS", "2"},
+                                                             {"VERBENA_FABRIC", fabric},
+                                                             {"VERBENA_DEVICE_NAME", "mlx5_7"}})
+        .out;
+  };
+  BOOST_TEST(value("1/hw_counters/rx_packets") == "3\n");
+  BOOST_TEST(value("2/hw_counters/rx_packets") == "40\n");
+  BOOST_TEST(value("1/counters/port_rcv_packets") == "3\n");
+  BOOST_TEST(value("2/counters/port_rcv_packets") == "40\n");
+}
+
 BOOST_AUTO_TEST_CASE(port_goes_down_once_however_many_processes_see_it) {
   using namespace verbena;
   const std::string fabric = "path-down." + std::to_string(getpid());

@@ -129,7 +129,7 @@ bool SelectiveRepeat::keep(NicState& nic, Qp& qp, const PacketView& packet, std:
   const Psn psn = packet.bth().psn;
   if (ahead >= static_cast<std::int32_t>(kept.capacity())) return !kept.empty();
   if (kept.has(psn)) {
-    nic.counters.add(Counter::duplicate_request);
+    nic.arrival_counters->add(Counter::duplicate_request);
     return true;
   }
   KeptPackets::Packet& made = kept.insert(psn, packet);
@@ -143,7 +143,7 @@ bool SelectiveRepeat::is_kept(NicState& nic, Qp& qp, const PacketView& packet) {
   Responder& responder = qp.responder;
   const std::int32_t ahead = distance(responder.expected_psn, packet.bth().psn);
   if (ahead <= 0 || responder.silent || !is_agreed || !keep(nic, qp, packet, ahead)) return false;
-  nic.counters.add(Counter::out_of_sequence);
+  nic.arrival_counters->add(Counter::out_of_sequence);
   if (responder.acknowledge != Responder::Acknowledge::nak || responder.nak_syndrome == kSequenceError) {
     responder.acknowledge = Responder::Acknowledge::nak;
     responder.nak_syndrome = kSequenceError;

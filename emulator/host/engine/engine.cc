@@ -7,6 +7,7 @@
 
 #include "emulator/host/engine/engine_fork.h"
 #include "emulator/host/engine/engine_thread.h"
+#include "emulator/host/engine/joined_rest.h"
 #include "emulator/host/link/link_factory.h"
 #include "emulator/host/os/cancellation_shield.h"
 #include "emulator/host/os/same_user.h"
@@ -130,14 +131,14 @@ std::size_t Engine::poll_cq(nic::CqHandle cq, std::span<nic::Completion> into) {
   if (!in_vain)
     vain_polls_.found();
   else if (!yields)
-    decision = vain_polls_.missed(pass_.clock(), [&](Time now) { return pass_.deadline_of_rest(now); });
+    vain_polls_.missed(pass_.clock(), [&](Time now) { return pass_.deadline_of_rest(now); }, decision);
   const bool kick = traffic.any() && thread_must_wake();
   lock_.unlock();
   after_unlock(kick);
   if (traffic.any()) vain_polls_.took_frames();
   if (yields)
     parts.directed_yield->yield_core();
-  else if (vain_polls_.rest(decision))
+  else if (decision.was_due && JoinedRest::rest(*this, decision))
     return poll_cq(cq, into);  // which rests no more: that takes several polls
   else if (in_vain)
     lock_.rest_after_vain_hold();
@@ -207,6 +208,7 @@ void Engine::abandon_after_fork() {
     thread_->abandon();
     [[maybe_unused]] const ProgressThread* forgotten_thread = thread_.release();
   }
+  vain_polls_.abandon();
   events_.abandon();
   thread_sleep_.ends();
 }

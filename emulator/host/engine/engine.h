@@ -134,6 +134,7 @@ class Engine final {
 
  private:
   friend class ForkRegistry;
+  friend class JoinedRest;
   class ThreadSide;
 
   Engine(const EngineConfig& config, EventSink& events);

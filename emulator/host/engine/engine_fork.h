@@ -23,6 +23,13 @@ class ForkRegistry {
   static void install();
   static void add(Engine& engine);
   static void remove(Engine& engine);
+  /// Each engine of the process, none of which goes meanwhile.
+  template <class Call>
+  static void each(Call&& call) {
+    ForkRegistry& registry = instance();
+    const std::lock_guard guard(registry.mutex_);
+    for (Engine* const engine : registry.engines_) call(*engine);
+  }
 
  private:
   static ForkRegistry& instance();

@@ -1,8 +1,8 @@
 // Engine: what it does before it or its process goes.
 #include <sched.h>
 
-#include "emulator/host/engine/engine_fork.h"
 #include "emulator/host/engine/engine_thread.h"
+#include "emulator/host/engine/joined_rest.h"
 #include "emulator/host/os/cancellation_shield.h"
 
 namespace verbena::host {
@@ -28,7 +28,7 @@ Engine::~Engine() {
   if (!live_.is_open()) return;
   if (!is_abandoned_) drain(kCloseDrain);
   if (thread_ != nullptr) thread_->stop();
-  ForkRegistry::remove(*this);
+  JoinedRest::part_with(*this);
 }
 
 // A handler may have interrupted the application where it allocates: whoever allocates after that in the same thread

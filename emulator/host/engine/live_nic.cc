@@ -94,10 +94,12 @@ bool LiveNic::flush() {
   return has_new_ways;
 }
 
-std::optional<CoreRest::Begun> LiveNic::begin_rest() const {
+bool LiveNic::begin_rest(RestSet& by) const {
   if (parts_.answers != nullptr) parts_.answers->tell_rest(nic_->owes_answers());
-  if (is_decorated_ && port_->holds_back()) return std::nullopt;
-  return parts_.core_rest != nullptr ? parts_.core_rest->begin_rest() : CoreRest::Begun{};
+  if (is_decorated_ && port_->holds_back()) return false;
+  if (parts_.core_rest != nullptr) return parts_.core_rest->begin_rest(by);
+  by.add_blind();
+  return true;
 }
 
 bool LiveNic::arm() {

@@ -52,7 +52,11 @@ class LiveNic {
   /// the link already.
   bool arm();
   /// The same for an application that rests over a poll (CoreRest). A link without that part rests blindly.
-  std::optional<CoreRest::Begun> begin_rest() const;
+  bool begin_rest(RestSet& by) const;
+  /// Outside of the lock: the rest that has begun is over.
+  void finish_rest() const {
+    if (parts_.core_rest != nullptr) parts_.core_rest->finish_rest();
+  }
   /// Outside of the lock: gives the kernel what was sent. Returns what Link::flush() does.
   bool flush();
 

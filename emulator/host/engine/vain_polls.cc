@@ -11,7 +11,6 @@
 
 namespace verbena::host {
 namespace {
-constexpr Duration kNap = microseconds(2);  // where nothing can end a rest
 constexpr std::uint32_t kLooksToAskForCores = 4096;
 
 /// Of the calling thread (clock_gettime(2)).
@@ -34,7 +33,7 @@ bool VainPolls::others_need_core(Time now) {
 
 /// Who shares the core is known of peers over shared memory; of others only that they have some of its time. All of
 /// this is about the machine's processors, so the time is the machine's, whatever clock the engine was given.
-VainPolls::Decision VainPolls::decide() {
+PollYield::Kind VainPolls::decide() {
   const Time now = clock_now();
   using Neighbour = PeerScheduling::Neighbour;
   PeerScheduling* const scheduling = live_.parts().scheduling;
@@ -43,31 +42,31 @@ VainPolls::Decision VainPolls::decide() {
   const bool is_core_shared = !is_known && others_need_core(now);
   const PollYield::Kind rest = poll_yield_.of(neighbour, is_core_shared, live_.frames_need_kernel(), now);
   if (neighbour == Neighbour::rests && rest != PollYield::Kind::none) scheduling->wake_neighbour();
-  return {.rest = rest};
+  return rest;
 }
 
-void VainPolls::begin(Decision& decision, Duration until_due) {
-  decision.longest = std::min(PollYield::longest(decision.rest), until_due);
-  const auto begun = decision.longest > Duration{} ? live_.begin_rest() : std::nullopt;
-  if (!begun) {
-    decision.rest = PollYield::Kind::none;
-    return;
-  }
-  decision.begun = *begun;
+bool VainPolls::begin(Decision& decision, Duration longest) {
+  if (longest <= Duration{} || !live_.begin_rest(decision.by)) return false;
+  decision.longest = longest;
   resting_.fetch_add(1, std::memory_order_relaxed);
   core_share_.restart();
+  return true;
 }
 
-bool VainPolls::rest(const Decision& decision) {
-  if (decision.rest == PollYield::Kind::none) return false;
-  bool was_ended = true;
-  if (CoreRest* const core_rest = live_.parts().core_rest; core_rest != nullptr)
-    was_ended = core_rest->rest(decision.begun, decision.longest);
-  else
-    nap(kNap);
-  resting_.fetch_sub(1, std::memory_order_relaxed);
-  if (!was_ended) poll_yield_.ran_out(decision.rest, clock_now());
-  return true;
+void VainPolls::rest(const Decision& decision) {
+  if (!JointRest().rest(decision.by, decision.longest)) poll_yield_.ran_out(decision.rest, clock_now());
+}
+
+void VainPolls::finish() {
+  live_.finish_rest();
+  resting_.fetch_sub(1, std::memory_order_release);
+}
+
+void VainPolls::await_all() {
+  while (resting_.load(std::memory_order_acquire) != 0) {
+    wake_all();
+    nap(JointRest::kNap);
+  }
 }
 
 void VainPolls::wake_all() {

@@ -4,6 +4,7 @@
 // Tested by: tests/host/engine/poll_yield_test.cc, tests/programs/busy.py
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -19,35 +20,51 @@ class VainPolls {
 
   struct Decision {
     PollYield::Kind rest = PollYield::Kind::none;
+    bool was_due = false;  // the thread polls in vain for long
     Duration longest{};
-    CoreRest::Begun begun;
+    RestSet by;
   };
   // Under the engine's lock.
   void found() { poll_yield_.found(); }
   /// A poll has found nothing. `prepare(now)`: sends what waits for nothing but the caller, and says when something is
   /// due that it looks after.
   template <class Clock, class Prepare>
-  Decision missed(Clock& clock, Prepare&& prepare) {
-    if (!poll_yield_.is_due()) return {};
+  void missed(Clock& clock, Prepare&& prepare, Decision& decision) {
+    if (!poll_yield_.is_due()) return;
+    decision.was_due = true;
     const Time now = clock.now();
-    Decision decision = decide();
-    if (decision.rest != PollYield::Kind::none) begin(decision, prepare(now) - now);
-    return decision;
+    decision.rest = decide();
+    if (decision.rest == PollYield::Kind::none) return;
+    if (!begin(decision, std::min(PollYield::longest(decision.rest), prepare(now) - now)))
+      decision.rest = PollYield::Kind::none;
+  }
+  /// The calling thread rests over a poll of another engine, and polls this one as well (JoinedRest): adds what ends
+  /// the rest. False: there is something to do.
+  template <class Clock, class Prepare>
+  bool join(Clock& clock, Prepare&& prepare, Decision& decision) {
+    const Time now = clock.now();
+    return begin(decision, std::min(decision.longest, prepare(now) - now));
   }
 
   // Outside of it.
-  /// What was decided, after all is flushed. True: poll again.
-  bool rest(const Decision& decision);
+  /// What was decided, after all is flushed. It has to be finished.
+  void rest(const Decision& decision);
+  /// The rest that has begun is over, or does not take place.
+  void finish();
   /// Frames were taken, by any thread.
   void took_frames() {
     if (resting_.load(std::memory_order_relaxed) != 0) [[unlikely]]
       wake_all();
   }
+  /// Nobody finds the engine any more: waits for those that rest over it.
+  void await_all();
+  /// In the child of fork(), where nobody rests.
+  void abandon() { resting_.store(0, std::memory_order_relaxed); }
 
  private:
-  Decision decide();
+  PollYield::Kind decide();
   bool others_need_core(Time now);
-  void begin(Decision& decision, Duration until_due);
+  bool begin(Decision& decision, Duration longest);
   void wake_all();
 
   const LiveNic& live_;

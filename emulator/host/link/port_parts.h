@@ -1,9 +1,9 @@
 // PortParts: what the links of a NIC's several ports can do beside frames, as the parts of one link (LinkParts).
 //
 // Solely responsible for making one answer of several: what one port's peers are told, those of the others are told as
-// well. A part that one of the links lacks is lacking, but for those that each link may have for itself (groups, fork).
-// Who rests over a poll does so blindly, since only one link could wake it (CoreRest), and leaves its core to nobody in
-// particular (DirectedYield).
+// well. A part that one of the links lacks is lacking, but for groups, which each link may have for itself. Who rests
+// over a poll is woken by whichever link has frames (CoreRest), and leaves its core to nobody in particular
+// (DirectedYield). fork() is of the whole link (ports_link.h).
 // Tested by: tests/host/link/ports_link_test.cc
 #pragma once
 
@@ -18,9 +18,9 @@ namespace verbena::host {
 
 class PortParts final : private PeerScheduling,
                         private PeerAnswers,
+                        private CoreRest,
                         private Relay,
-                        private GroupMembership,
-                        private ForkGuard {
+                        private GroupMembership {
  public:
   explicit PortParts(std::vector<LinkParts> ports) : ports_(std::move(ports)) {}
 
@@ -30,8 +30,8 @@ class PortParts final : private PeerScheduling,
     if (all_have(&LinkParts::scheduling)) made.scheduling = this;
     if (all_have(&LinkParts::answers)) made.answers = this;
     if (all_have(&LinkParts::relay)) made.relay = this;
+    if (all_have(&LinkParts::core_rest)) made.core_rest = this;
     made.groups = this;
-    made.fork_guard = this;
     made.last_words = ports_.front().last_words;  // the first port's; the others have their own (OpenedPort)
     return made;
   }
@@ -100,6 +100,20 @@ class PortParts final : private PeerScheduling,
     return ports_[std::min(port, ports_.size()) - 1].answers->has_answered(peer, since, now);
   }
 
+  // -- CoreRest --
+  bool begin_rest(RestSet& by) override {
+    for (std::size_t begun = 0; begun < ports_.size(); ++begun) {
+      if (ports_[begun].core_rest->begin_rest(by)) continue;
+      while (begun-- > 0) ports_[begun].core_rest->finish_rest();
+      return false;
+    }
+    return true;
+  }
+  void finish_rest() override {
+    tell(&LinkParts::core_rest, [](CoreRest& port) { port.finish_rest(); });
+  }
+  void end_rest() override { ports_.front().core_rest->end_rest(); }  // who rests waits for all
+
   // -- Relay --
   Time delivered_by(Time now) override {
     Time by = now;
@@ -113,17 +127,6 @@ class PortParts final : private PeerScheduling,
   }
   void leave(const wire::Gid& group) override {
     tell(&LinkParts::groups, [&](GroupMembership& port) { port.leave(group); });
-  }
-
-  // -- ForkGuard --
-  void hold_for_fork() override {
-    tell(&LinkParts::fork_guard, [](ForkGuard& port) { port.hold_for_fork(); });
-  }
-  void release_after_fork() override {
-    tell(&LinkParts::fork_guard, [](ForkGuard& port) { port.release_after_fork(); });
-  }
-  void abandon_after_fork() override {
-    tell(&LinkParts::fork_guard, [](ForkGuard& port) { port.abandon_after_fork(); });
   }
 
   const std::vector<LinkParts> ports_;

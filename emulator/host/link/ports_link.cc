@@ -54,6 +54,7 @@ Result<OpenedLink, std::string> PortsLink::open(std::vector<Port> ports) {
   if (!link->watch_descriptors())
     return Failure{std::string("cannot watch the descriptors of two ports: ") + std::strerror(errno)};
   made.parts = link->parts_.parts();
+  made.parts.fork_guard = link.get();
   made.link = std::move(link);
   return made;
 }
@@ -164,6 +165,30 @@ bool PortsLink::arm() {
 
 void PortsLink::disarm() {
   for (const Port& port : ports_) port.opened.link->disarm();
+}
+
+// -- fork() -----------------------------------------------------------------------------------------------------------
+
+namespace {
+template <class Call>
+void for_each_guard(const std::vector<PortsLink::Port>& ports, Call&& call) {
+  for (const PortsLink::Port& port : ports)
+    if (port.opened.parts.fork_guard != nullptr) call(*port.opened.parts.fork_guard);
+}
+}  // namespace
+
+void PortsLink::hold_for_fork() {
+  for_each_guard(ports_, [](ForkGuard& port) { port.hold_for_fork(); });
+}
+
+void PortsLink::release_after_fork() {
+  for_each_guard(ports_, [](ForkGuard& port) { port.release_after_fork(); });
+}
+
+void PortsLink::abandon_after_fork() {
+  for_each_guard(ports_, [](ForkGuard& port) { port.abandon_after_fork(); });
+  frames_.reset();
+  control_.reset();
 }
 
 }  // namespace verbena::host

@@ -16,7 +16,7 @@
 
 namespace verbena::host {
 
-class PortsLink final : public Link {
+class PortsLink final : public Link, private ForkGuard {
  public:
   struct Port {
     OpenedLink opened;
@@ -56,6 +56,9 @@ class PortsLink final : public Link {
  private:
   explicit PortsLink(std::vector<Port> ports);
   bool watch_descriptors();
+  void hold_for_fork() override;
+  void release_after_fork() override;
+  void abandon_after_fork() override;
 
   std::vector<Port> ports_;
   PortParts parts_;

@@ -14,9 +14,12 @@ class SocketRest final : public CoreRest {
  public:
   explicit SocketRest(const PollDoorbell& doorbell) : doorbell_(doorbell) {}
 
-  /// The poll before found no frames in the link, and sockets are looked at by rest().
-  std::optional<Begun> begin_rest() override { return Begun{}; }
-  bool rest(Begun, Duration longest) override { return doorbell_.rest(longest); }
+  /// The poll before found no frames in the link, and sockets that are readable end a rest at once.
+  bool begin_rest(RestSet& by) override {
+    doorbell_.end_rest_by_frames(by);
+    return true;
+  }
+  void finish_rest() override {}
   void end_rest() override {}
 
  private:

@@ -1,13 +1,8 @@
 #include "emulator/host/os/poll_doorbell.h"
 
-#include <poll.h>
 #include <sys/epoll.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
-#include <ctime>
 #include <mutex>
 #include <utility>
 
@@ -22,16 +17,6 @@ bool PollDoorbell::open(const Watched& watched) {
 
 void PollDoorbell::close() {
   if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
-}
-
-bool PollDoorbell::rest(Duration longest) const {
-  std::array<pollfd, 2> descriptors{{{watched_.frames, POLLIN, 0}, {watched_.others, POLLIN, 0}}};
-  timespec limit{.tv_sec = 0, .tv_nsec = longest.ns};  // which the kernel writes to
-  const int kept = errno;
-  // Not ppoll(), in which the program's thread could be cancelled.
-  const bool came = ::syscall(SYS_ppoll, descriptors.data(), descriptors.size(), &limit, nullptr, 0) != 0;
-  errno = kept;
-  return came;
 }
 
 /// Threads that want different things meet here; the last one to come in does what is wanted by then. Switching on

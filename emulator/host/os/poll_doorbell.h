@@ -11,8 +11,8 @@
 
 #include <atomic>
 
+#include "emulator/host/os/joint_rest.h"
 #include "emulator/host/os/spin_lock.h"
-#include "wire/time.h"
 
 namespace verbena::host {
 
@@ -38,8 +38,11 @@ class PollDoorbell {
   void apply() {
     if (wanted_.load(std::memory_order_relaxed) != rings_.load(std::memory_order_relaxed)) change();
   }
-  /// Sleeps until frames wait, whoever else is to be woken by them, at most so long. False: none came.
-  bool rest(Duration longest) const;
+  /// Frames that wait end a rest, whoever else is to be woken by them.
+  void end_rest_by_frames(RestSet& by) const {
+    by.add_descriptor(watched_.frames);
+    by.add_descriptor(watched_.others);
+  }
 
  private:
   void change();

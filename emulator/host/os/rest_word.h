@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "emulator/host/os/joint_rest.h"
 #include "wire/time.h"
 
 namespace verbena::host {
@@ -41,15 +42,14 @@ class GuardedRest {
  public:
   GuardedRest(std::uint32_t& resting, std::uint32_t& ended) : resting_(resting), ended_(ended) {}
 
-  // -- Threads of the process that rests. What begin() returns is for the other two. --
-  std::uint32_t begin() {
-    const std::uint32_t ended = of(ended_).load(std::memory_order_acquire);
+  // -- Threads of the process that rests --
+  /// From now on end() ends the rest that follows (JointRest), by what is added to `by`.
+  void begin(RestSet& by) {
+    by.add_word(ended_, of(ended_).load(std::memory_order_acquire));
     of(resting_).fetch_add(1, std::memory_order_seq_cst);
-    return ended;
   }
-  void cancel() { of(resting_).fetch_sub(1, std::memory_order_relaxed); }
-  /// At most so long. False: nobody has ended it by then.
-  bool rest(std::uint32_t ended, Duration longest);
+  /// It is over, or does not take place.
+  void finish() { of(resting_).fetch_sub(1, std::memory_order_relaxed); }
 
   // -- Anybody --
   bool is_resting() const { return of(resting_).load(std::memory_order_seq_cst) != 0; }

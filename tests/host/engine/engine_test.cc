@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <string>
 
 #include "emulator/fabric/fault_plan.h"
 #include "emulator/host/link/shm/shm_link.h"
@@ -346,6 +348,32 @@ BOOST_AUTO_TEST_CASE(forked_child_leaves_its_parents_engine_and_opens_its_own) {
   int status = -1;
   BOOST_TEST(waitpid(child, &status, 0) == child);
   BOOST_TEST(status == 0);
+}
+
+BOOST_AUTO_TEST_CASE(forked_child_keeps_no_descriptor_of_a_device) {
+  const auto open_ones = [] {
+    std::set<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd"))
+      found.insert(entry.path().filename());
+    return found;
+  };
+  for (const std::uint32_t ports : {1u, 2u}) {
+    EngineConfig config = engine_config(1, fabric_name());
+    if (ports == 2) config.further_ports = {{.address = device_address(config.address, {0, 2}), .link = "shm"}};
+    const std::set<std::string> before = open_ones();
+    EngineNode a(1, config);
+    BOOST_TEST((open_ones().size() > before.size() + 1));
+    const pid_t child = fork();
+    BOOST_REQUIRE(child >= 0);
+    if (child == 0) {
+      int kept = 0;
+      for (const std::string& name : open_ones()) kept += before.contains(name) ? 0 : 1;
+      _exit(kept);
+    }
+    int status = -1;
+    BOOST_TEST(waitpid(child, &status, 0) == child);
+    BOOST_TEST((WIFEXITED(status) && WEXITSTATUS(status) == 0), "it keeps " << WEXITSTATUS(status));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(killed_peer_ends_work_with_retry_exceeded_and_others_go_on) {

@@ -1,9 +1,13 @@
-// The link of a NIC with two ports: frames by the port that their headers say, both looked at, one sleep for both.
+// The link of a NIC with two ports: frames by the port that their headers say, both looked at, one sleep for both, and
+// one rest.
 #include "emulator/host/link/ports_link.h"
 
+#include <fcntl.h>
 #include <poll.h>
 
 #include <boost/test/unit_test.hpp>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "emulator/host/link/in_process_link.h"
@@ -193,4 +197,102 @@ BOOST_AUTO_TEST_CASE(a_port_whose_link_does_not_open_says_why) {
   const auto opened = open_link(config);
   BOOST_REQUIRE(!opened.ok());
   BOOST_TEST(opened.error() == "there is no interface nosuch0");
+}
+
+namespace {
+constexpr Duration kLong = seconds(30);  // never waited out when all is well
+
+/// A node with two ports on shared memory, and one that sends to either.
+struct TwoShared {
+  TwoShared() {
+    EngineConfig config;
+    config.fabric = "ports-link-rest." + std::to_string(getpid());
+    config.address = addresses[0];
+    config.further_ports = {{.address = addresses[1], .link = "shm"}};
+    opened = require(open_link(config));
+    EngineConfig of_peer;
+    of_peer.fabric = config.fabric;
+    of_peer.address = node(9);
+    peer = require(open_link(of_peer));
+  }
+  static OpenedLink require(Result<OpenedLink, std::string> made) {
+    BOOST_REQUIRE_MESSAGE(made.ok(), (made.ok() ? "" : made.error()));
+    return std::move(*made);
+  }
+  void send_to(std::size_t port, std::uint32_t psn) {
+    const FrameRequest request{
+        .source = node(9), .destination = addresses[port], .qpn = qpn_base_of(opened.slot), .psn = psn};
+    while (!commit(*peer.link, request)) peer.link->flush();
+    peer.link->publish();
+    peer.link->flush();
+  }
+  /// Until all that was sent is here, and the peers know each other.
+  std::size_t take() {
+    std::size_t taken = 0;
+    ByPort got;
+    for (const Time end = clock_now() + kLong; taken == 0 && clock_now() < end;) {
+      opened.link->service();
+      peer.link->service();
+      taken = opened.link->receive(clock_now(), got, 64);
+      opened.link->flush();
+      peer.link->flush();
+    }
+    peer.link->service();
+    return taken;
+  }
+
+  const std::array<wire::Gid, 2> addresses{node(1), device_address(node(1), {0, 2})};
+  OpenedLink opened;
+  OpenedLink peer;
+};
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(frames_at_either_port_end_a_rest) {
+  TwoShared shared;
+  for (std::size_t port = 0; port < 2; ++port) {
+    shared.send_to(port, 1);
+    BOOST_REQUIRE(shared.take() == 1u);
+  }
+  CoreRest* const rest = shared.opened.parts.core_rest;
+  BOOST_REQUIRE(rest != nullptr);
+  for (std::uint32_t i = 0; i < 200; ++i) {
+    RestSet by;
+    BOOST_REQUIRE(rest->begin_rest(by));
+    BOOST_TEST(by.words().size() == 2u);
+    std::thread sends([&] { shared.send_to(i % 2, 2 + i); });
+    BOOST_TEST(JointRest().rest(by, kLong));
+    sends.join();
+    rest->finish_rest();
+    BOOST_TEST(!rest->begin_rest(by));  // it waits
+    BOOST_REQUIRE(shared.take() == 1u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_rest_that_one_port_refuses_leaves_none_of_the_other) {
+  TwoShared shared;
+  for (std::size_t port = 0; port < 2; ++port) {
+    shared.send_to(port, 1);
+    BOOST_REQUIRE(shared.take() == 1u);
+  }
+  shared.send_to(1, 2);
+  RestSet by;
+  BOOST_TEST(!shared.opened.parts.core_rest->begin_rest(by));
+  // Nobody rests at the first port: its frame rings the bell.
+  BOOST_REQUIRE(shared.opened.link->of_port(1).arm());
+  shared.send_to(0, 2);
+  pollfd bell{shared.opened.link->of_port(1).wait_descriptors().frames, POLLIN, 0};
+  BOOST_TEST(::poll(&bell, 1, 1000) == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_child_of_fork_keeps_no_descriptor_of_two_ports) {
+  TwoShared shared;
+  const Link::WaitDescriptors own = shared.opened.link->wait_descriptors();
+  BOOST_REQUIRE(own.frames >= 0);
+  BOOST_REQUIRE(own.control >= 0);
+  shared.opened.parts.fork_guard->hold_for_fork();
+  shared.opened.parts.fork_guard->release_after_fork();
+  BOOST_TEST(::fcntl(own.frames, F_GETFD) >= 0);
+  shared.opened.parts.fork_guard->abandon_after_fork();
+  for (const int descriptor : {own.frames, own.control}) BOOST_TEST(::fcntl(descriptor, F_GETFD) == -1);
+  [[maybe_unused]] static const Link* const forgotten = shared.opened.link.release();  // as the engine does
 }

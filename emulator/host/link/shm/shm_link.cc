@@ -57,11 +57,11 @@ void ShmLink::wake_neighbour() {
   }
 }
 
-std::optional<CoreRest::Begun> ShmLink::begin_rest() {
-  const Begun begun{own_rest().begin()};
-  if (arm()) return begun;
-  own_rest().cancel();
-  return std::nullopt;
+bool ShmLink::begin_rest(RestSet& by) {
+  own_rest().begin(by);
+  if (arm()) return true;
+  own_rest().finish();
+  return false;
 }
 
 std::optional<wire::PathAddress> ShmLink::resolve(const wire::Gid& address) {

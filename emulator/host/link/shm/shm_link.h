@@ -44,8 +44,8 @@ class ShmLink : public Link, public PeerScheduling, public CoreRest {
   Neighbour neighbour() override;
   void wake_neighbour() override;
 
-  std::optional<Begun> begin_rest() override;
-  bool rest(Begun begun, Duration longest) override { return own_rest().rest(begun.mark, longest); }
+  bool begin_rest(RestSet& by) override;
+  void finish_rest() override { own_rest().finish(); }
   void end_rest() override { own_rest().end(); }
 
  protected:

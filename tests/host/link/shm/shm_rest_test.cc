@@ -6,6 +6,7 @@
 #include <boost/test/unit_test.hpp>
 #include <fstream>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -33,6 +34,20 @@ class OneCore {
 
  private:
   cpu_set_t before_{};
+};
+
+/// A rest over a link, from its begin to its end.
+class Rest {
+ public:
+  explicit Rest(CoreRest& link) : link_(link) { BOOST_REQUIRE(link.begin_rest(by_)); }
+  ~Rest() { link_.finish_rest(); }
+  Rest(const Rest&) = delete;
+  Rest& operator=(const Rest&) = delete;
+  bool sleep() const { return JointRest().rest(by_, kPatience); }
+
+ private:
+  CoreRest& link_;
+  RestSet by_;
 };
 
 /// A thread of its own that sleeps in the kernel.
@@ -72,14 +87,15 @@ class Resting {
 
 BOOST_AUTO_TEST_CASE(frames_end_the_rest_of_a_poller_and_ring_no_bell) {
   Met met;
-  std::optional<CoreRest::Begun> rest = met.b.link->begin_rest();
-  BOOST_REQUIRE(rest.has_value());
-  Resting resting([&] { return met.b.link->rest(*rest, kPatience); });
+  std::optional<Rest> rest(*met.b.link);
+  Resting resting([&] { return rest->sleep(); });
   resting.wait_until_asleep();
   met.a.send(met.b, "wake up");
   BOOST_TEST(resting.join());
+  rest.reset();
   BOOST_TEST(!met.b_is_rung());
-  BOOST_TEST(!met.b.link->begin_rest().has_value());  // frames wait
+  RestSet by;
+  BOOST_TEST(!met.b.link->begin_rest(by));  // frames wait
   BOOST_TEST(met.b.wait_for(2));
   // It has not rested since: who sleeps on the bell now is rung there.
   BOOST_REQUIRE(met.b.link->arm());
@@ -89,19 +105,17 @@ BOOST_AUTO_TEST_CASE(frames_end_the_rest_of_a_poller_and_ring_no_bell) {
 
 BOOST_AUTO_TEST_CASE(frames_that_come_before_the_sleep_end_a_rest_that_has_begun) {
   Met met;
-  const auto rest = met.b.link->begin_rest();
-  BOOST_REQUIRE(rest.has_value());
+  const Rest rest(*met.b.link);
   met.a.send(met.b, "wake up");
-  BOOST_TEST(met.b.link->rest(*rest, kPatience));
+  BOOST_TEST(rest.sleep());
   BOOST_TEST(!met.b_is_rung());
 }
 
 BOOST_AUTO_TEST_CASE(thread_that_takes_the_frames_of_a_resting_one_ends_its_rest) {
   End a(1);
-  const auto rest = a.link->begin_rest();
-  BOOST_REQUIRE(rest.has_value());
+  const Rest rest(*a.link);
   std::thread other([&] { a.link->end_rest(); });
-  BOOST_TEST(a.link->rest(*rest, kPatience));
+  BOOST_TEST(rest.sleep());
   other.join();
 }
 
@@ -117,19 +131,17 @@ BOOST_AUTO_TEST_CASE(core_is_handed_to_each_neighbour_that_rests_in_turn) {
   }
   BOOST_TEST(a.wait_for(2));
   BOOST_TEST(a.wait([&] { return a.link->neighbour() == PeerScheduling::Neighbour::awake; }));
-  std::vector<CoreRest::Begun> rests;
+  std::vector<std::unique_ptr<Rest>> rests;
   for (End* end : {&b, &c}) {
     end->pass();
-    const auto rest = end->link->begin_rest();
-    BOOST_REQUIRE(rest.has_value());
-    rests.push_back(*rest);
+    rests.push_back(std::make_unique<Rest>(*end->link));
   }
   BOOST_TEST((a.link->neighbour() == PeerScheduling::Neighbour::rests));
   for (int turn = 0; turn < 2; ++turn) {
     a.link->wake_neighbour();
     a.link->flush();
   }
-  BOOST_TEST(b.link->rest(rests[0], kPatience));
-  BOOST_TEST(c.link->rest(rests[1], kPatience));
+  for (auto& rest : rests) BOOST_TEST(rest->sleep());
+  rests.clear();
   BOOST_TEST((a.link->neighbour() == PeerScheduling::Neighbour::nobody));
 }

@@ -21,7 +21,8 @@ std::string words_text() {
   for (const host::FabricCommands::Explained& word : host::FabricCommands::explained())
     text += fmt::format("  {}\n", word.usage);
   return text +
-         "LINK: n1-s1 for both directions, n1->s1 for one, all; `verbena stat` lists them.\n"
+         "LINK: n1-s1, n1->s1 for one direction, n1, n1.2 (a rail), s1, hosts, trunks, all; `verbena stat` lists "
+         "them.\n"
          "What parts nodes cuts their programs' own TCP and UDP sockets as well (docs/sockets.md); `add` does not.\n"
          "`verbena help fault` explains each word, and all that RULE can be.\n";
 }

@@ -83,8 +83,13 @@ Candidates links(const std::string& fabric) {
     if (link % 2 == 0 && std::ranges::find(all, reversed, &Candidate::text) == all.end())
       all.push_back({state.names[cable.a] + "-" + state.names[cable.b], note});
   }
-  if (!all.empty()) all.push_back({"all", "every link"});
+  if (!all.empty()) {
+    all.push_back({"all", "every link"});
+    all.push_back({"hosts", "the links of nodes"});
+    all.push_back({"trunks", "the links between switches"});
+  }
   all.insert(all.end(), one_way.begin(), one_way.end());
+  for (const Candidates& ends : {nodes(fabric), switches(fabric)}) all.insert(all.end(), ends.begin(), ends.end());
   return all;
 }
 

@@ -65,9 +65,10 @@ void add_packet_faults(Page& page, const fabric::FaultTable& table) {
 void add_fabric_words(Page& page, std::span<const fabric::ElementRow> elements) {
   page.heading("A running fabric: verbena fault [--fabric NAME] WORD ...");
   page.paragraph(
-      "For `verbena fabric` and scenarios with `clock: real`. LINK is a cable, n1-s1 for both directions, n1->s1 for "
-      "one, "
-      "or all; `verbena stat` lists them.");
+      "For `verbena fabric` and scenarios with `clock: real`. LINK is as in scenarios: a cable, n1-s1 for both "
+      "directions, n1->s1 for one; a node n1, a rail n1.2 or a switch s1 for its cables (of packets, for what leaves "
+      "it; "
+      "with dir=rx what enters it); hosts, trunks or all; or several with commas. `verbena stat` lists them.");
   for (const host::FabricCommands::Explained& word : host::FabricCommands::explained(elements))
     page.word(word.usage, "", word.text, "verbena fault " + word.example);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "emulator/fabric/link_names.h"
 #include "emulator/fabric/nearest_word.h"
 #include "emulator/fabric/rails.h"
 
@@ -16,13 +17,6 @@ constexpr unsigned kBackward = 2;
 constexpr std::size_t kNamesSuggestedFrom = 2000;
 constexpr std::size_t kNamesShown = 12;
 constexpr std::string_view kListIsRight = "several names are a list: [n1, n2]";
-
-/// Bits of a cable for what leaves (tx) or enters (rx) its end `vertex`.
-unsigned seen_from(const fabric::Cable& cable, std::uint32_t vertex, FaultDirection direction) {
-  if (direction == FaultDirection::both) return kForward | kBackward;
-  const bool leaves = direction == FaultDirection::tx;
-  return (cable.a == vertex) == leaves ? kForward : kBackward;
-}
 
 using NameAt = std::function<std::string(std::size_t index)>;
 
@@ -144,66 +138,34 @@ std::vector<std::uint32_t> ElementNames::switches(const Value& names) const {
   return found;
 }
 
-void ElementNames::choose_of_vertex(std::uint32_t vertex, FaultDirection direction, Chosen& chosen) const {
-  for (std::uint32_t i = 0; i < topology_.cables.size(); ++i) {
-    const fabric::Cable& cable = topology_.cables[i];
-    if (cable.a == vertex || cable.b == vertex) chosen[i] |= seen_from(cable, vertex, direction);
-  }
-}
-
-bool ElementNames::choose_group(const Value& name, std::optional<FaultDirection> direction, Chosen& chosen) const {
-  const std::string word = name.word();
-  const bool all = word == "all";
-  const bool of_hosts = word == "hosts";
-  if (!all && !of_hosts && word != "trunks") return false;
-  const bool one_way = direction && *direction != FaultDirection::both;
-  if (one_way && !of_hosts) name.wrong("dir= has no meaning here: name nodes, or directions such as n1->s1");
-  for (std::uint32_t i = 0; i < topology_.cables.size(); ++i) {
-    const fabric::Cable& cable = topology_.cables[i];
-    const bool host_cable = topology_.is_host(cable.a) || topology_.is_host(cable.b);
-    if (!all && host_cable != of_hosts) continue;
-    const std::uint32_t end = topology_.is_host(cable.a) ? cable.a : cable.b;
-    chosen[i] |= one_way ? seen_from(cable, end, *direction) : kForward | kBackward;
-  }
-  if (chosen.empty()) name.wrong("this topology has no such links");
-  return true;
-}
-
-void ElementNames::choose_cable(const Value& name, std::optional<FaultDirection> direction, Chosen& chosen) const {
+void ElementNames::no_link(const Value& name) const {
   const std::string word = name.word();
   if (word.find_first_of(", ") != word.npos) name.wrong(std::string(kListIsRight));
-  const std::size_t dash = word.find('-');
-  const bool arrow = dash != word.npos && dash + 1 < word.size() && word[dash + 1] == '>';
-  if (dash == word.npos)
+  const auto ends = fabric::cable_ends(word);
+  if (!ends)
     name.wrong(
         "there is no such node, switch or link: write names such as n1, n1-s1, n1->s1, hosts, trunks or all" +
         (fabric::rails_meant(topology_, word).empty() ? meant(word, true) : fabric::rails_meant(topology_, word)));
-  if (arrow && direction) name.wrong("it names a direction already: leave dir= out");
-  const std::string from = word.substr(0, dash);
-  const std::string to = word.substr(dash + (arrow ? 2 : 1));
-  const std::vector<std::uint32_t> cables = fabric::cables_between(topology_, from, to);
-  if (cables.empty()) {
-    for (const std::string& end : {from, to})
-      if (std::string rails = fabric::rails_meant(topology_, end); !rails.empty() && find_vertices(end).empty())
-        name.wrong("there is no such link" + rails);
-    name.wrong("there is no such link" + there_are(word, topology_.cables.size(), [&](std::size_t i) {
-                 return topology_.cable_name(static_cast<std::uint32_t>(i));
-               }));
-  }
-  const FaultDirection way = arrow ? FaultDirection::tx : direction.value_or(FaultDirection::both);
-  const std::vector<std::uint32_t> ends = find_vertices(from);
-  for (const std::uint32_t cable : cables) {
-    const fabric::Cable& joined = topology_.cables[cable];
-    const bool is_from_a = std::ranges::find(ends, joined.a) != ends.end();
-    chosen[cable] |= seen_from(joined, is_from_a ? joined.a : joined.b, way);
-  }
+  for (const std::string_view end : {ends->from, ends->to})
+    if (std::string rails = fabric::rails_meant(topology_, end);
+        !rails.empty() && find_vertices(std::string(end)).empty())
+      name.wrong("there is no such link" + rails);
+  name.wrong("there is no such link" + there_are(word, topology_.cables.size(), [&](std::size_t i) {
+               return topology_.cable_name(static_cast<std::uint32_t>(i));
+             }));
 }
 
 void ElementNames::choose(const Value& name, std::optional<FaultDirection> direction, Chosen& chosen) const {
-  if (choose_group(name, direction, chosen)) return;
-  const std::vector<std::uint32_t> vertices = find_vertices(name.word());
-  if (vertices.empty()) return choose_cable(name, direction, chosen);
-  for (const std::uint32_t vertex : vertices) choose_of_vertex(vertex, direction.value_or(FaultDirection::tx), chosen);
+  const std::string word = name.word();
+  const std::vector<fabric::LinkId> links = fabric::links_named(topology_, word, direction);
+  if (const auto wrong = fabric::why_no_direction(word, direction);
+      wrong && (!links.empty() || fabric::link_group(word)))
+    name.wrong(std::string(*wrong));
+  if (links.empty()) {
+    if (fabric::link_group(word)) name.wrong("this topology has no such links");
+    if (find_vertices(word).empty()) no_link(name);
+  }
+  for (const fabric::LinkId link : links) chosen[link.cable] |= link.backward ? kBackward : kForward;
 }
 
 std::vector<LinkChoice> ElementNames::links_of(const Chosen& chosen) {
@@ -230,11 +192,9 @@ std::vector<LinkChoice> ElementNames::directions(const Value& names, std::option
 
 std::vector<LinkChoice> ElementNames::out_of_hosts() const {
   Chosen chosen;
-  for (std::uint32_t i = 0; i < topology_.cables.size(); ++i) {
-    const fabric::Cable& cable = topology_.cables[i];
-    if (topology_.is_host(cable.a)) chosen[i] |= seen_from(cable, cable.a, FaultDirection::tx);
-    if (topology_.is_host(cable.b)) chosen[i] |= seen_from(cable, cable.b, FaultDirection::tx);
-  }
+  for (std::uint32_t host = 0; host < topology_.hosts; ++host)
+    for (const fabric::LinkId link : fabric::links_named(topology_, topology_.vertices[host].name, FaultDirection::tx))
+      chosen[link.cable] |= link.backward ? kBackward : kForward;
   return links_of(chosen);
 }
 

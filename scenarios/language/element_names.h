@@ -54,9 +54,7 @@ class ElementNames {
   void choose(const Value& name, std::optional<fabric::FaultDirection> direction, Chosen& chosen) const;
   std::vector<std::uint32_t> find_vertices(const std::string& name) const;
   std::vector<std::uint32_t> need_hosts(const Value& name) const;
-  void choose_of_vertex(std::uint32_t vertex, fabric::FaultDirection direction, Chosen& chosen) const;
-  void choose_cable(const Value& name, std::optional<fabric::FaultDirection> direction, Chosen& chosen) const;
-  bool choose_group(const Value& name, std::optional<fabric::FaultDirection> direction, Chosen& chosen) const;
+  [[noreturn]] void no_link(const Value& name) const;
   static std::vector<LinkChoice> links_of(const Chosen& chosen);
 
   const fabric::Topology& topology_;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "emulator/fabric/fault_words.h"
+#include "emulator/fabric/link_names.h"
 #include "emulator/fabric/nearest_word.h"
 #include "scenarios/language/fault_words.h"
 #include "scenarios/language/parts.h"
@@ -63,10 +64,6 @@ Trigger::Condition read_condition(const Value& value, const ElementNames& names,
 
 // -- Packets in Verbena's words
 
-bool says_direction(const fabric::FaultRule& rule) {
-  return rule.text.find(" dir=") != std::string::npos;
-}
-
 fabric::FaultRule read_rule(const Value& value) {
   const auto rule = fabric::parse_fault(value.text());
   if (!rule) complain(value.place(), rule.error());
@@ -89,8 +86,7 @@ void add_packet_fault(const Value& text, const std::optional<Value>& on, const T
                       const ElementNames& names, Scenario& scenario) {
   fabric::PacketRule fault;
   fault.rule = read_rule(text);
-  std::optional<fabric::FaultDirection> direction;
-  if (says_direction(fault.rule)) direction = fault.rule.direction;
+  const fabric::SeenFrom direction = fabric::direction_said(fault.rule);
   if (!on && direction && *direction != fabric::FaultDirection::both)
     complain(text.place(), "dir= needs link: with the node that it is seen from");
   fault.links = links_of(on ? names.directions(*on, direction) : whole_network(names));

@@ -131,6 +131,9 @@ BOOST_AUTO_TEST_CASE(what_runs_at_the_moment_is_offered) {
   BOOST_TEST(fault({"link-down", ""}).contains("n1-s1"));
   BOOST_TEST(fault({"link-down", "n1-"}).contains("n1->s1"));
   BOOST_TEST(fault({"link-down", "a"}).contains("all"));
+  BOOST_TEST(fault({"link-down", ""}).contains("n2"));
+  BOOST_TEST(fault({"link-down", ""}).contains("s1"));
+  BOOST_TEST(fault({"link-down", "t"}).contains("trunks"));
   BOOST_TEST(fault({"switch-crash", ""}) == (std::set<std::string>{"s1", "s2", "s3"}));
   BOOST_TEST(fault({"partition", "n1,n"}).contains("n1,n2"));
   BOOST_TEST(fault({"partition", "n1", "n2", ""}) == (std::set<std::string>{"one-way"}));

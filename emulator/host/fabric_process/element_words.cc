@@ -1,6 +1,7 @@
 #include "emulator/host/fabric_process/element_words.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "emulator/fabric/nearest_word.h"
@@ -43,18 +44,6 @@ std::vector<std::string> split(const std::string& word) {
   return names;
 }
 
-/// "n1-s1", "n1->s1".
-struct LinkEnds {
-  std::string from;
-  std::string to;
-  bool is_one_way = false;
-};
-LinkEnds ends_of(const std::string& name) {
-  const std::size_t dash = std::min(name.find('-'), name.size());
-  const bool is_one_way = name.compare(dash, 2, "->") == 0;
-  return {name.substr(0, dash), name.substr(std::min(dash + (is_one_way ? 2 : 1), name.size())), is_one_way};
-}
-
 /// For the first of the names that is not one of a host, or else of a switch. None for who has mixed these up.
 std::string vertex_meant(const Topology& topology, const std::string& names, bool hosts) {
   std::vector<std::string_view> known;
@@ -71,6 +60,37 @@ std::string vertex_meant(const Topology& topology, const std::string& names, boo
   return {};
 }
 
+/// What somebody who wrote this name, which has these ends, may have meant.
+std::string link_meant(const Topology& topology, const std::string& name,
+                       const std::optional<fabric::CableEnds>& ends) {
+  std::vector<std::string> names;
+  for (const auto& group : fabric::kLinkGroups) names.emplace_back(group.name);
+  if (!ends)
+    for (std::uint32_t i = 0; i < topology.vertices.size() && names.size() < kNamesSuggestedFrom; ++i)
+      names.push_back(topology.vertices[i].name);
+  const bool is_one_way = ends && ends->is_one_way;
+  for (std::uint32_t i = 0; ends && i < topology.cables.size() && names.size() < kNamesSuggestedFrom; ++i) {
+    names.push_back(is_one_way ? link_name(topology, {i, false}) : topology.cable_name(i));
+    if (is_one_way) names.push_back(link_name(topology, {i, true}));
+  }
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  return fabric::did_you_mean(name, known);
+}
+
+std::string no_link(const Topology& topology, const std::string& name) {
+  const auto ends = fabric::cable_ends(name);
+  const std::array<std::string_view, 2> said{ends ? ends->from : name, ends ? ends->to : name};
+  for (const std::string_view end : said)
+    if (std::string rails = fabric::rails_meant(topology, end);
+        !rails.empty() && fabric::vertices_named(topology, end).empty())
+      return "there is no link '" + name + "'" + rails;
+  if (fabric::link_group(name)) return "this fabric has no " + name;
+  const std::string there_is_none =
+      ends ? "there is no link '" + name + "'"
+           : "there is no node, switch or link '" + name + "': write n1, n1-s1, n1->s1, hosts, trunks or all";
+  return there_is_none + " (verbena stat lists them)" + link_meant(topology, name, ends);
+}
+
 // -- The words behind the name ----------------------------------------------------------------------------------------
 
 Error take_hosts(const Topology& topology, const std::string& word, std::vector<std::uint32_t>& into) {
@@ -83,8 +103,8 @@ Error take_hosts(const Topology& topology, const std::string& word, std::vector<
 Error take_subject(const Topology& topology, Subject subject, const std::string& word, ElementDetails& into) {
   switch (subject) {
     case Subject::links: {
-      auto links = find_links(topology, word);
-      if (!links) return no_link(topology, word);
+      auto links = find_links(topology, word, fabric::FaultDirection::both);
+      if (!links) return links.error();
       into.links = std::move(*links);
       return std::nullopt;
     }
@@ -207,21 +227,6 @@ std::string usage_of(const ElementRow& row) {
   return std::string(row.word) + " " + behind;
 }
 
-std::string no_link(const Topology& topology, const std::string& name) {
-  const LinkEnds ends = ends_of(name);
-  for (const std::string& end : {ends.from, ends.to})
-    if (std::string rails = fabric::rails_meant(topology, end);
-        !rails.empty() && fabric::vertices_named(topology, end).empty())
-      return "there is no link '" + name + "'" + rails;
-  const bool is_one_way = name.find('>') != name.npos;
-  std::vector<std::string> names{"all"};
-  for (std::uint32_t i = 0; i < topology.cables.size() && names.size() < kNamesSuggestedFrom; ++i) {
-    names.push_back(is_one_way ? link_name(topology, {i, false}) : topology.cable_name(i));
-    if (is_one_way) names.push_back(link_name(topology, {i, true}));
-  }
-  const std::vector<std::string_view> known(names.begin(), names.end());
-  return "there is no link '" + name + "' (verbena stat lists them)" + fabric::did_you_mean(name, known);
-}
 std::string not_a_node(const Topology& topology, const std::string& names) {
   return "'" + names + "' is not a node of this fabric, nor several with commas" + vertex_meant(topology, names, true);
 }
@@ -274,22 +279,27 @@ std::string link_name(const Topology& topology, LinkId link) {
   return link.backward ? b + "->" + a : a + "->" + b;
 }
 
-std::optional<std::vector<LinkId>> find_links(const Topology& topology, const std::string& name) {
-  std::vector<LinkId> links;
-  if (name == "all") {
-    for (std::uint32_t cable = 0; cable < topology.cables.size(); ++cable)
-      for (const bool backward : {false, true}) links.push_back({cable, backward});
-    return links;
+Result<std::vector<LinkId>, std::string> find_links(const Topology& topology, const std::string& names,
+                                                    fabric::SeenFrom direction) {
+  std::vector<LinkId> found;
+  for (const std::string& name : split(names)) {
+    const std::vector<LinkId> links = fabric::links_named(topology, name, direction);
+    if (links.empty()) return Failure{no_link(topology, name)};
+    found.insert(found.end(), links.begin(), links.end());
   }
-  const LinkEnds ends = ends_of(name);
-  const std::vector<std::uint32_t> from = fabric::vertices_named(topology, ends.from);
-  for (const std::uint32_t cable : fabric::cables_between(topology, ends.from, ends.to))
-    for (const bool backward : {false, true}) {
-      const std::uint32_t sender = backward ? topology.cables[cable].b : topology.cables[cable].a;
-      if (!ends.is_one_way || std::ranges::find(from, sender) != from.end()) links.push_back({cable, backward});
-    }
-  if (links.empty()) return std::nullopt;
-  return links;
+  std::ranges::sort(found);
+  const auto twice = std::ranges::unique(found);
+  found.erase(twice.begin(), twice.end());
+  return found;
+}
+
+Result<std::vector<LinkId>, std::string> find_links_of(const Topology& topology, const std::string& names,
+                                                       const fabric::FaultRule& rule) {
+  const fabric::SeenFrom direction = fabric::direction_said(rule);
+  for (const std::string& name : split(names))
+    if (const auto wrong = fabric::why_no_direction(name, direction))
+      return Failure{"'" + name + "': " + std::string(*wrong)};
+  return find_links(topology, names, direction);
 }
 
 std::optional<std::vector<std::uint32_t>> find_vertices(const Topology& topology, const std::string& names,

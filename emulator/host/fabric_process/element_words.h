@@ -2,8 +2,8 @@
 // mean.
 //
 // Solely responsible for how `verbena fault` spells a row of fabric/element_rows.h: its word, what is named, and its
-// keys' values in the order of the row. LINK is the name of a cable, n1-s1, for both directions, n1->s1 for one, or
-// `all`; NODES and SWITCHES are names with commas.
+// keys' values in the order of the row. LINK is what scenarios call links (fabric/link_names.h); several of them, of
+// NODES and of SWITCHES have commas between.
 // Tested by: tests/host/fabric_process/fabric_process_test.cc
 #pragma once
 
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "emulator/fabric/element_rows.h"
+#include "emulator/fabric/link_names.h"
 #include "emulator/host/fabric_client/fabric_messages.h"
 #include "wire/result.h"
 
@@ -30,12 +31,17 @@ std::optional<std::string> why_no_change(const fabric::Topology& topology, const
 
 // -- The names in them
 std::string link_name(const fabric::Topology& topology, fabric::LinkId link);
-std::optional<std::vector<fabric::LinkId>> find_links(const fabric::Topology& topology, const std::string& name);
+/// Ascending, none twice. `direction`: of a name that has none, as it is seen from there. The error is one line: there
+/// is none of one of the names.
+Result<std::vector<fabric::LinkId>, std::string> find_links(const fabric::Topology& topology, const std::string& names,
+                                                            fabric::SeenFrom direction);
+/// Those for packets of this rule; the error is as well that its direction has no meaning there.
+Result<std::vector<fabric::LinkId>, std::string> find_links_of(const fabric::Topology& topology,
+                                                               const std::string& names, const fabric::FaultRule& rule);
 /// Nothing: one of the names is not that of a host, or else of a switch.
 std::optional<std::vector<std::uint32_t>> find_vertices(const fabric::Topology& topology, const std::string& names,
                                                         bool hosts);
 std::string not_a_node(const fabric::Topology& topology, const std::string& names);
-std::string no_link(const fabric::Topology& topology, const std::string& name);
 
 /// As of fabric/quantity.h, and "0": frames take no time; nothing: not understood.
 std::optional<std::uint64_t> parse_rate(std::string_view text);

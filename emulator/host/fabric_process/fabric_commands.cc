@@ -138,12 +138,12 @@ std::string FabricCommands::faults_offered() {
 // -- Faults of packets ------------------------------------------------------------------------------------------------
 
 FabricAnswer FabricCommands::add(Time, const FabricWords& words) {
-  auto links = find_links(topology_, words[1]);
-  if (!links) return refuse(no_link(topology_, words[1]));
   std::string text;
   for (std::size_t i = 2; i < words.size(); ++i) text += (i == 2 ? "" : " ") + words[i];
   auto rule = fabric::parse_fault(text);
   if (!rule) return refuse(rule.error());
+  auto links = find_links_of(topology_, words[1], *rule);
+  if (!links) return refuse(links.error());
   return add_rule(words[1], std::move(*links), std::move(*rule));
 }
 

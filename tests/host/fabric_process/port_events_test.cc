@@ -190,6 +190,9 @@ BOOST_AUTO_TEST_CASE(wrong_words_are_refused) {
   BOOST_TEST(fabric.ask({"switch-crash", "s2"}).ends_with("; did you mean 's1'?"));
   BOOST_TEST(fabric.ask({"link-down", "n1-s9"}).ends_with("; did you mean 'n1-s1'?"));
   BOOST_TEST(fabric.ask({"add", "n2->s9", "drop", "1%"}).ends_with("; did you mean 'n2->s1'?"));
+  BOOST_TEST(fabric.ask({"link-down", "n3"}).starts_with("refused: there is no node, switch or link 'n3': write n1, "));
+  BOOST_TEST(fabric.ask({"link-up", "trunks"}) == "refused: this fabric has no trunks");
+  BOOST_TEST(fabric.ask({"add", "all", "drop", "1%", "dir=rx"}).starts_with("refused: 'all': dir= has no meaning"));
   BOOST_TEST(fabric.ask({"port-error"}) == "refused: that is not how it goes: port-error NODE,...");
   BOOST_TEST(fabric.ask({"port-fire", "n1"}) ==
              "refused: unknown word 'port-fire': add, remove, list, clear, link-down, link-up, link-rate, link-delay, "

@@ -1,5 +1,6 @@
 """ibv_devices and ibv_devinfo -v: what a program sees of a node before it does anything; and each of its devices works."""
 import json
+import os
 import re
 import tempfile
 
@@ -156,6 +157,22 @@ def tests(context):
             if program.out.split() != ["0", "1", "0", "1", "0", "1"]:
                 raise Failure(program.describe())
 
+    def a_killed_program_has_counted_by_port():
+        """What it has sent by its second port is told, though it has closed nothing."""
+        with context.fabric(1) as fabric, tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "stats.json")
+            killed = SENDS_BY_PORT_2 + "import os\nos.kill(os.getpid(), 9)\n"
+            program = fabric.start(fabric.nodes[0], ["/usr/bin/python3", "-c", killed],
+                                   extra=["--ports", "2", "--stats", "--stats-json", path])
+            if program.wait(program.started + 30) != 128 + 9:
+                raise Failure(f"it was not killed\n{program.describe()}")
+            with open(path, encoding="utf-8") as file:
+                device, = json.load(file)["devices"]
+            packets = [(port["port"], port["counters"]["tx_packets"]) for port in device["ports"]]
+            told = re.findall(r"^ of port (\d) of the device \S+\n  tx_packets +(\d+)$", program.err, re.M)
+            if packets != [(1, 0), (2, 1)] or told != [("2", "1")]:
+                raise Failure(f"by its ports it has sent {packets}, and --stats tells {told}\n{program.describe()}")
+
     def goes_on_with_other_numbers():
         """A seed makes them the same ones in each run, not in each opening."""
         with context.fabric(1) as fabric:
@@ -173,6 +190,7 @@ def tests(context):
             ("ibv_devinfo describes both ports of a device, or the one that it is asked for", both_ports_are_described),
             ("each of two ports counts its own: --stats, --stats-json", each_port_counts_its_own),
             ("each of two ports counts its own: sysfs, rdma statistic", sysfs_counts_by_port),
+            ("each of two ports has counted what a killed program sent", a_killed_program_has_counted_by_port),
             ("ib_send_bw -i: each of two ports carries its own", each_port_carries("ib_send_bw", "-F", "-n", "100")),
             ("ib_write_lat -i: each of two ports carries its own", each_port_carries("ib_write_lat", "-F", "-n", "100")),
             ("ibv_rc_pingpong -i: each of two ports carries its own",

@@ -31,8 +31,9 @@ struct CheckOptions {
 
 void declare(CommandLine& line, CheckOptions& options) {
   line.arguments("FILE", options.files, "captures: pcap, pcapng or ERF, compressed or not; - is standard input");
-  line.option("--at", options.at, "ADDRESS",
-              "the captures were made at the host with this address, complete and in its order");
+  line.option(
+      "--at", options.at, "ADDRESS",
+      "the captures were made at the host with this address (InfiniBand: LID or GID), complete and in its order");
   line.option("--show", options.show, "N", "so many violations of a file in full; 20");
   line.flag(
       "--trust-cut", options.trust_cut,
@@ -40,9 +41,10 @@ void declare(CommandLine& line, CheckOptions& options) {
   line.reporting(options.reporting, "print nothing where rules were judged and none is broken",
                  "a report for programs");
   line.flag("--list", options.list, "the checkers, the clauses they check, and what they say");
-  line.exit_status("0", "RoCE v2 packets were judged, and no rule is broken");
+  line.exit_status("0", "packets of RoCE v2 or InfiniBand were judged, and no rule is broken");
   line.exit_status("1", "rules are broken, or packets are malformed");
-  line.exit_status("3", "there was nothing to judge: no RoCE v2 packets, or none of which a rule can say anything");
+  line.exit_status(
+      "3", "there was nothing to judge: no packets of RoCE v2 or InfiniBand, or none of which a rule can say anything");
   line.exit_status("4", "a file is damaged; no rule is broken up to there");
   line.example("verbena check lost.pcapng", "of a capture that `verbena exec --pcap lost.pcapng` has made");
 }
@@ -50,6 +52,8 @@ void declare(CommandLine& line, CheckOptions& options) {
 std::optional<wire::Gid> parse_address(const std::string& text) {
   in_addr ipv4{};
   if (inet_pton(AF_INET, text.c_str(), &ipv4) == 1) return wire::Gid::from_ipv4(ntohl(ipv4.s_addr));
+  if (const auto lid = parse_number(text, 1, wire::kLidUnicastMax.value()))
+    return wire::gid_of(wire::Lid(static_cast<std::uint32_t>(*lid)));
   wire::Gid gid;
   return inet_pton(AF_INET6, text.c_str(), gid.octets.data()) == 1 ? std::optional(gid) : std::nullopt;
 }

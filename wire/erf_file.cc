@@ -1,6 +1,6 @@
 // Files that are nothing but Endace's records ("ERF types"): each a header of 16 octets, of which the time is
 // little-endian and all else big-endian, further headers of 8, one that the type has, and the packet.
-// Tested by: tests/wire/pcap_file_test.cc
+// Tested by: tests/wire/erf_file_test.cc, tests/captures/layers.py
 #include <algorithm>
 
 #include "wire/pcap_file.h"
@@ -121,6 +121,27 @@ CaptureReader::Packet CaptureReader::next_erf() {
     return packet;
   }
   return std::nullopt;
+}
+
+std::size_t encode_erf_record(std::span<std::byte> into, const PacketRecord& packet, ErfType type) {
+  constexpr std::byte kVaryingLength{0x04};
+  constexpr std::size_t kLengthMax = 0xffff;
+  const std::size_t kept =
+      packet.snap_bytes == 0 ? packet.bytes.size() : std::min(packet.snap_bytes, packet.bytes.size());
+  const std::size_t bytes = (kHeaderBytes + kept + 7) / 8 * 8;
+  if (into.size() < bytes || bytes > kLengthMax || packet.bytes.size() > kLengthMax) return 0;
+  std::ranges::fill(into.first(bytes), std::byte{0});
+  constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
+  const auto ns = static_cast<std::uint64_t>(std::max<std::int64_t>(packet.time.ns, 0));
+  const std::uint64_t fraction = ((ns % kNsPerSecond << 32) + kNsPerSecond / 2) / kNsPerSecond;
+  const std::uint64_t time = (ns / kNsPerSecond << 32) + fraction;
+  for (std::size_t i = 0; i < 8; ++i) into[i] = static_cast<std::byte>(time >> 8 * i);
+  into[8] = static_cast<std::byte>(type);
+  into[9] = kVaryingLength | static_cast<std::byte>(packet.interface & 3);
+  layout_detail::store_big_endian<2>(into.data() + 10, bytes);
+  layout_detail::store_big_endian<2>(into.data() + 14, packet.bytes.size());
+  std::ranges::copy(packet.bytes.first(kept), into.begin() + kHeaderBytes);
+  return bytes;
 }
 
 }  // namespace verbena::wire

@@ -1,5 +1,5 @@
-// ConnectionService datagrams of the communication manager: the MAD header and the messages of class 7, as plain values
-// in host order, each with its one layout.
+// Datagrams of the communication manager: the messages of class 7 behind a MAD's header (mad.h), as plain values in
+// host order, each with its one layout.
 //
 // Solely responsible for where each field lies. What the messages mean belongs to emulator/cm. A MAD is 256 octets:
 // the header, then the message's own fields, then private data up to the end, of which there is as much as each
@@ -8,15 +8,15 @@
 #pragma once
 
 #include "wire/layout.h"
+#include "wire/mad.h"
 #include "wire/types.h"
 
 namespace verbena::wire {
 
-inline constexpr std::size_t kMadBytes = 256;
 inline constexpr std::uint32_t kGsiQkey = 0x80010000;  // 3.5.3: the well-known Q_Key of QP1
-inline constexpr std::uint8_t kManagementClassCm = 7;
+inline constexpr std::uint8_t kManagementClassCm = kClassCommunication;
 inline constexpr std::uint8_t kCmClassVersion = 2;
-inline constexpr std::uint8_t kMadMethodSend = 3;
+inline constexpr std::uint8_t kMadMethodSend = kMethodSend;
 
 enum class CmAttribute : std::uint16_t {
   request = 0x10,
@@ -32,18 +32,7 @@ enum class CmAttribute : std::uint16_t {
   alternate_path_response = 0x1a,
 };
 
-struct MadHeader {
-  std::uint8_t base_version = 1;
-  std::uint8_t management_class = kManagementClassCm;
-  std::uint8_t class_version = kCmClassVersion;
-  std::uint8_t method = kMadMethodSend;
-  std::uint16_t status = 0;
-  std::uint16_t class_specific = 0;
-  std::uint64_t transaction_id = 0;
-  CmAttribute attribute{};
-  std::uint16_t reserved = 0;
-  std::uint32_t attribute_modifier = 0;
-};
+using MadHeader = MadHeaderOf<CmAttribute>;
 
 /// 12.6.5
 struct CmRequest {
@@ -205,11 +194,7 @@ inline constexpr IpVersions kBothIpVersions{true, true};
 
 // -- The layouts ---------------------------------------------------------------------------------------------------
 
-using MadHeaderLayout = Layout<Field<&MadHeader::base_version, 8>, Field<&MadHeader::management_class, 8>,
-                               Field<&MadHeader::class_version, 8>, Field<&MadHeader::method, 8>,
-                               Field<&MadHeader::status, 16>, Field<&MadHeader::class_specific, 16>,
-                               Field<&MadHeader::transaction_id, 64>, Field<&MadHeader::attribute, 16>,
-                               Field<&MadHeader::reserved, 16>, Field<&MadHeader::attribute_modifier, 32>>;
+using MadHeaderLayout = MadHeaderLayoutOf<MadHeader>;
 static_assert(MadHeaderLayout::bytes == 24);
 
 using CmRequestLayout =

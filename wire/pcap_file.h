@@ -1,4 +1,4 @@
-// pcap and pcapng: the encoding of capture files, both ways; and Endace's ERF, read only.
+// pcap, pcapng and Endace's ERF: the encoding of capture files, both ways.
 //
 // Solely responsible for the formats. No IO: the reader looks at the octets of a whole file that the caller has mapped
 // or read, the encoder fills room that the caller owns, and neither allocates per packet. What a packet is,
@@ -172,5 +172,10 @@ std::size_t encode_pcapng_packet(std::span<std::byte> into, const PacketRecord& 
 /// Classic pcap with nanoseconds. Carries neither comment nor direction nor interface.
 std::size_t encode_pcap_header(std::span<std::byte> into, LinkType link_type, std::uint32_t snap_bytes);
 std::size_t encode_pcap_packet(std::span<std::byte> into, const PacketRecord& packet);
+
+/// Endace's types of records for InfiniBand.
+enum class ErfType : std::uint8_t { infiniband = 21, infiniband_link = 25 };
+/// One record, padded to eight octets: a packet of a pcap with LinkType::erf, or a part of a file of nothing else.
+std::size_t encode_erf_record(std::span<std::byte> into, const PacketRecord& packet, ErfType type);
 
 }  // namespace verbena::wire

@@ -34,7 +34,7 @@ bool is_hit(const Packet& packet) {
 
 constexpr checkers::CheckerRow kFormRow{
     "packet-form", "IBTA 9.2, A17",
-    "a RoCE v2 packet has whole headers, the length that they say, and defined opcode and padding"};
+    "a packet has whole headers, the length that they say, and defined opcode and padding"};
 
 class CaptureCheck {
  public:

@@ -21,8 +21,9 @@ std::string why_nothing(const Capture& capture, const CaptureFindings& findings)
   const std::uint64_t cut_count = findings.cut_count + capture.lacking_headers_count();
   if (cut_count != 0)
     return fmt::format("{} of {} {} cut, so nobody knows whether anything was damaged on the way (see --trust-cut)",
-                       cut_count, wire::counted(count, "RoCE v2 packet"), cut_count == 1 ? "is" : "are");
-  return "no rule concerns the " + (count == 1 ? "only RoCE v2 packet" : fmt::format("{} RoCE v2 packets", count));
+                       cut_count, wire::counted(count, packet_noun(capture)), cut_count == 1 ? "is" : "are");
+  const std::string noun = packet_noun(capture);
+  return "no rule concerns the " + (count == 1 ? "only " + noun : fmt::format("{} {}s", count, noun));
 }
 
 }  // namespace

@@ -173,8 +173,9 @@ bool Checkers::State::is_damaged(const CheckedPacket& sighting, Observation& see
   const wire::Integrity integrity = seen.packet.integrity();
   if (integrity == wire::Integrity::unknown) return false;
   seen.icrc_is_right = integrity == wire::Integrity::right;
-  if (seen.views.content || !seen.icrc_is_right) ask(kIcrc, seen);  // a right one counts once
-  return !seen.icrc_is_right;
+  const bool is_right = seen.icrc_is_right && wire::trailer_integrity(seen.packet) != wire::Integrity::wrong;
+  if (seen.views.content || !is_right) ask(kIcrc, seen);  // a right one counts once
+  return !is_right;
 }
 
 void Checkers::State::observe(const CheckedPacket& sighting) {

@@ -40,7 +40,7 @@ class MarkEchoRule final : public Rule {
   };
 
   void note(const Observation& seen) {
-    if ((seen.packet.ip().traffic_class() & wire::kEcnMask) != wire::kEcnCongestionExperienced) return;
+    if (!seen.packet.network().is_congestion_marked()) return;
     Marks& marks = marks_.of(*seen.flow);
     if (!marks.has_any || wire::distance(seen.psn, marks.first) > 0) marks.first = seen.psn;
     if (!marks.has_any || wire::distance(marks.last, seen.psn) > 0) marks.last = seen.psn;

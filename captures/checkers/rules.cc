@@ -11,6 +11,7 @@
 namespace verbena::checkers {
 
 std::unique_ptr<Rule> make_icrc(const RegionTable&);
+std::unique_ptr<Rule> make_vcrc(const RegionTable&);
 std::unique_ptr<Rule> make_message_order(const RegionTable&);
 std::unique_ptr<Rule> make_payload_size(const RegionTable&);
 std::unique_ptr<Rule> make_psn_order(const RegionTable&);
@@ -45,6 +46,8 @@ constexpr std::uint32_t kRequests = kRequestContent | kRequestArrives;
 
 constexpr std::array kRules = {
     RuleRow{{"icrc", "IBTA 7.8.1", "the invariant CRC is right where a packet leaves its sender"}, kIcrc, make_icrc},
+    RuleRow{
+        {"vcrc", "IBTA 7.8.2", "the variant CRC of a packet of InfiniBand is right on each link"}, kIcrc, make_vcrc},
     RuleRow{{"message-order", "IBTA 9.7.4.1 (operation sequence)",
              "FIRST, MIDDLE, LAST in order; a PSN is always the same packet"},
             kRequestContent,

@@ -168,7 +168,7 @@ std::vector<Conversation> Pairing::conversations() {
 }  // namespace
 
 ClassMask classes_of(const wire::PacketView& packet) {
-  const unsigned by_dscp = packet.ip().traffic_class() >> 5;
+  const unsigned by_dscp = packet.network().traffic_class() >> 5;
   const auto vlan = packet.vlan();
   return static_cast<ClassMask>(1u << by_dscp | (vlan ? 1u << vlan->priority : 0u));
 }

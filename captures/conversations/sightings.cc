@@ -39,7 +39,7 @@ std::uint64_t mixed(std::uint64_t hash, std::span<const std::byte> octets) {
 /// Of all that is the same wherever the frame passes: who sent it to whom, and what follows the UDP header. Of a cut
 /// packet only the BTH: files that are merged may have been cut at several lengths.
 std::uint64_t key_of(const Packet& packet, const wire::PacketView& view) {
-  std::uint64_t hash = mixed(view.udp().source_port, view.payload_bytes());
+  std::uint64_t hash = mixed(view.network().entropy(), view.payload_bytes());
   for (const wire::Gid& gid : {view.source(), view.destination()})
     hash = mixed(hash, std::as_bytes(std::span<const std::uint8_t>(gid.octets)));
   const wire::Bth bth = view.bth();
@@ -63,7 +63,7 @@ struct Place {
     const auto vlan = view.vlan();
     return {packet.captured.interface,
             packet.captured.direction,
-            view.ip().hop_limit(),
+            view.network().hop_limit(),
             static_cast<std::uint16_t>(vlan ? vlan->vlan_id + 1 : 0),
             packet.layers,
             view.ethernet()};
@@ -84,8 +84,16 @@ bool is_in_time(SeenAgain how, Duration apart) {
   return apart.ns <= most && apart.ns >= -most;
 }
 
+/// Nothing: only IPv4 has one.
+std::optional<std::uint16_t> ip_id_of(const wire::PacketView& view) {
+  if (view.network().header() != wire::NetworkHeader::ipv4) return std::nullopt;
+  return view.ip().v4().identification;
+}
+
 bool has_same_ip_id(const wire::PacketView& a, const wire::PacketView& b) {
-  return !a.ip().is_v4() || !b.ip().is_v4() || a.ip().v4().identification == b.ip().v4().identification;
+  const auto id_a = ip_id_of(a);
+  const auto id_b = ip_id_of(b);
+  return !id_a || !id_b || *id_a == *id_b;
 }
 
 /// A fault of Verbena has copied it.
@@ -114,7 +122,7 @@ class CopyEvidence {
     const Flow& flow = flows_.at(way_of(view));
     // Hosts that never fragment may leave it at 0, or at any one number.
     const bool has_ids = flow.new_ids * 2 >= flow.new_psns;
-    if (has_ids && view.ip().is_v4() && view.ip().v4().identification != 0) return true;
+    if (has_ids && ip_id_of(view).value_or(0) != 0) return true;
     bool is_next = true;
     for (std::uint32_t i = later - 1; i != before; --i) {
       if (later - i > kLookBackMax) return false;
@@ -168,7 +176,7 @@ class CopyEvidence {
   void note(const Packet& packet, const wire::PacketView& view) {
     Flow& flow = flow_of(way_of(view));
     const wire::Psn psn = view.bth().psn;
-    const std::uint16_t id = view.ip().is_v4() ? view.ip().v4().identification : std::uint16_t{0};
+    const std::uint16_t id = ip_id_of(view).value_or(0);
     if (flow.psn && !(*flow.psn == psn)) {
       ++flow.new_psns;
       if (id != flow.id) ++flow.new_ids;

@@ -35,6 +35,7 @@ enum class FindingKind : std::uint8_t {
   rnr_nak,
   fatal_nak,
   bad_icrc,
+  bad_vcrc,
 };
 
 struct Finding {

@@ -44,10 +44,11 @@ Moment moment_of(const Packet& packet, const wire::PacketView& view, const Conve
   made.integrity = view.integrity();
   // What its sender has cut, and not the capture, no receiver takes.
   made.has_bad_icrc = packet.was_damaged() || (packet.is_whole() && made.integrity != wire::Integrity::right);
+  made.has_bad_vcrc = wire::trailer_integrity(view) == wire::Integrity::wrong;
   const bool is_datagram = transport == wire::Transport::ud;
-  made.kind = made.has_bad_icrc               ? Moment::Kind::ignored
-              : is_datagram && !info.has_deth ? Moment::Kind::unread
-                                              : kind_of(info);
+  made.kind = made.has_bad_icrc || made.has_bad_vcrc ? Moment::Kind::ignored
+              : is_datagram && !info.has_deth        ? Moment::Kind::unread
+                                                     : kind_of(info);
   made.span = span_of(view, conversation.path_mtu_bytes);
   made.is_dropped = packet.was_dropped();
   made.awaits_data = info.takes_resource;

@@ -40,6 +40,7 @@ struct Moment {
   bool span_is_guess = false;  // and they have not shown its end
   wire::Integrity integrity = wire::Integrity::unknown;
   bool has_bad_icrc = false;
+  bool has_bad_vcrc = false;
   bool has_recovery_header = false;  // of selective repeat
   bool is_dropped = false;           // a fault's note says that it never arrived
   bool awaits_data = false;          // READ, atomic, ATOMIC WRITE

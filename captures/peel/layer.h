@@ -2,6 +2,7 @@
 //
 // A row says what the layer is called, by which number the layer outside of it announces it, and how it is stripped.
 // Solely that; peeler.h walks, capture.h keeps what was found. The tables: link_layers.cc (link types),
+// infiniband_layers.cc (what follows an LRH),
 // ether_type_layers.cc (tags and whatever else an EtherType announces), ip_layers.cc (IP and what is announced by its
 // protocol number), udp_layers.cc.
 // Tested by: tests/captures/peel/peeler_test.cc
@@ -35,6 +36,7 @@ inline constexpr std::uint32_t kEtherTypeMin = 0x600;  // below: a length (IEEE 
 
 inline constexpr Announced kEthernet{Space::link_type, static_cast<std::uint32_t>(wire::LinkType::ethernet)};
 inline constexpr Announced kRawIp{Space::link_type, static_cast<std::uint32_t>(wire::LinkType::raw_ip)};
+inline constexpr Announced kInfiniBand{Space::link_type, static_cast<std::uint32_t>(wire::LinkType::infiniband)};
 inline constexpr Announced kPpp{Space::link_type, 9};
 inline constexpr Announced kLlc{Space::sap, 0};
 constexpr Announced ether_type(std::uint32_t number) {
@@ -49,6 +51,7 @@ enum class Step : std::uint8_t {
   short_of,  // it is not all there: Octets::is_cut says whether the capture has cut it
   broken,    // it is not as its specification says
   fragment,  // a piece of an IP datagram: Walk::piece
+  carried,   // a packet of InfiniBand: Walk::left begins with its LRH
 };
 
 /// The IP header that stands last on the way in.
@@ -81,6 +84,7 @@ struct Walk {
   IpHeader ip;
   bool has_ip = false;
   Piece piece;
+  std::size_t opcode_at = 0;        // of a packet of InfiniBand: its BTH
   std::vector<std::string> layers;  // "VLAN 100", "VXLAN 42"
   std::string_view tunnel;          // the innermost of those that carry packets of somebody else, without its number
   std::string name;                 // where the row's own does not say it
@@ -133,6 +137,9 @@ inline Step begin_mpls(Walk& walk) {
 Step strip_mpls(Walk& walk);
 Step strip_ip(Walk& walk);
 Step strip_gre(Walk& walk);
+/// InfiniBand from its LRH on, and a link packet, which has none.
+Step strip_infiniband(Walk& walk);
+Step strip_infiniband_link(Walk& walk);
 /// SNAP: organisation and type (IEEE 802). `bridged_padding`: octets between the type of a bridged frame and the
 /// frame.
 Step strip_snap(Walk& walk, std::size_t bridged_padding);

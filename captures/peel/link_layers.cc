@@ -109,10 +109,10 @@ Step strip_erf(Walk& walk) {
     case 22:  // IPV4
     case 23:  // IPV6
       return begin(0) ? walk.strip(0, kRawIp) : Step::short_of;
-    case 21:
-    case 25:
-      walk.name = "InfiniBand (ERF)";
-      return Step::named;
+    case 21:  // INFINIBAND
+      return begin(0) ? walk.strip(0, kInfiniBand) : Step::short_of;
+    case 25:  // INFINIBAND_LINK
+      return begin(0) ? strip_infiniband_link(walk) : Step::short_of;
     default:
       walk.name = fmt::format("ERF type {}", type);
       return Step::named;
@@ -363,7 +363,7 @@ constexpr LayerRow kLinkRows[] = {
     link_row(239, "NFLOG", strip_nflog),
     link_row(240, "netANALYZER", strip_netanalyzer),
     link_row(242, "IP over InfiniBand"),
-    link_row(247, "InfiniBand"),
+    link_row(247, "InfiniBand", strip_infiniband),
     link_row(253, "netlink"),
     link_row(258, "PKTAP", strip_pktap),
     link_row(259, "EPON", strip_epon),

@@ -148,6 +148,8 @@ Peeled Peeler::walk(Walk& walk, const wire::CapturedPacket& captured) {
         break;
       case Step::found:
         return found(walk, captured);
+      case Step::carried:
+        return carried(walk, captured);
       case Step::named:
         return other(walk.name.empty() ? std::string(row->name) : walk.name);
       case Step::short_of:
@@ -159,6 +161,16 @@ Peeled Peeler::walk(Walk& walk, const wire::CapturedPacket& captured) {
     }
   }
   return other("too many layers");
+}
+
+Peeled Peeler::carried(const Walk& walk, const wire::CapturedPacket& captured) {
+  Peeled peeled = of_kind(Peeled::Kind::roce);
+  peeled.packet = captured;
+  peeled.packet.bytes = walk.left.bytes();
+  peeled.packet.original_bytes = walk.left.on_wire();
+  peeled.packet.link_type = wire::LinkType::infiniband;
+  peeled.opcode = static_cast<std::uint8_t>(walk.left.u8(walk.opcode_at));
+  return peeled;
 }
 
 Peeled Peeler::found(const Walk& walk, const wire::CapturedPacket& captured) {

@@ -18,7 +18,7 @@ inline constexpr std::size_t kLayersMax = 64;  // of one packet
 /// What a packet is.
 struct Peeled {
   enum class Kind : std::uint8_t {
-    roce,      // UDP to port 4791: `packet` begins with its Ethernet or its IP header
+    roce,      // of the transport: `packet` begins with its Ethernet header, its IP header, or its LRH
     other,     // something else, or nothing that can be read: `name`
     headless,  // the capture has cut it off before that could be said
     fragment,  // a piece of a datagram that is not complete yet
@@ -39,6 +39,7 @@ class Peeler {
 
  private:
   Peeled walk(Walk& walk, const wire::CapturedPacket& captured);
+  static Peeled carried(const Walk& walk, const wire::CapturedPacket& captured);
   Peeled found(const Walk& walk, const wire::CapturedPacket& captured);
 
   Arena arena_;

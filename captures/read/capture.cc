@@ -17,13 +17,17 @@ std::vector<Kind> sorted(const std::map<std::string, std::uint64_t, std::less<>>
   return kinds;
 }
 
+std::string_view carrier_of(const wire::CapturedPacket& packet) {
+  return packet.link_type == wire::LinkType::infiniband ? wire::kInfiniBand.name : wire::kRoceV2.name;
+}
+
 /// Opcodes that are nobody's mistake, and that nobody here can read (IBTA 9.2, table 38: by the upper three bits).
 /// Empty: others.
-std::string foreign_opcode(std::uint8_t opcode) {
+std::string foreign_opcode(std::uint8_t opcode, std::string_view carrier) {
   constexpr unsigned kReliableDatagram = 2;
   constexpr unsigned kManufacturers = 6;
-  if (opcode >> 5 == kReliableDatagram) return "RoCE v2 reliable datagrams";
-  return opcode >> 5 >= kManufacturers ? fmt::format("RoCE v2 with a manufacturer's opcode {:#04x}", opcode) : "";
+  if (opcode >> 5 == kReliableDatagram) return fmt::format("{} reliable datagrams", carrier);
+  return opcode >> 5 >= kManufacturers ? fmt::format("{} with a manufacturer's opcode {:#04x}", carrier, opcode) : "";
 }
 
 }  // namespace
@@ -106,7 +110,7 @@ void Capture::sort_in_roce(const Peeled& peeled) {
     const auto up_to_bth = wire::parse_captured(peeled.packet, wire::HeadersNeeded::bth);
     if (up_to_bth) add(peeled.packet, *up_to_bth, peeled.layers, true);
     ++(up_to_bth ? lacking_headers_count_ : headless_count_);
-  } else if (const std::string foreign = foreign_opcode(peeled.opcode);
+  } else if (const std::string foreign = foreign_opcode(peeled.opcode, carrier_of(peeled.packet));
              view.error() == wire::ParseError::unknown_opcode && !foreign.empty()) {
     skip(foreign);
   } else {
@@ -119,6 +123,9 @@ void Capture::sort_in_roce(const Peeled& peeled) {
 
 void Capture::add(const wire::CapturedPacket& captured, const wire::PacketView& view, const std::string& layers,
                   bool lacks_headers) {
+  const std::string_view carrier = view.network().encapsulation().name;
+  const auto known = carried_.find(carrier);
+  ++(known != carried_.end() ? known->second : carried_[std::string(carrier)]);
   std::string_view kept;
   if (!layers.empty()) {
     const auto at = layers_->try_emplace(layers).first;
@@ -148,6 +155,10 @@ std::vector<Kind> Capture::others() const {
   return sorted(others_);
 }
 
+std::vector<Kind> Capture::carried() const {
+  return sorted(carried_);
+}
+
 std::vector<Kind> Capture::layers() const {
   return sorted(*layers_);
 }
@@ -173,12 +184,22 @@ std::string other_packets(const Capture& capture) {
   return text;
 }
 
+std::string packet_noun(const Capture& capture) {
+  const std::vector<Kind> carried = capture.carried();
+  return carried.size() == 1 ? carried.front().name + " packet" : "packet";
+}
+
 std::string why_no_packets(const Capture& capture) {
   if (capture.total_count() == 0) return "the file has no packets";
-  return (capture.total_count() == 1
-              ? std::string("the only packet cannot be read as RoCE v2: ")
-              : fmt::format("none of the {} packets can be read as RoCE v2: ", capture.total_count())) +
-         other_packets(capture);
+  std::string names;
+  for (const wire::Encapsulation* const row : wire::encapsulations()) {
+    const bool is_last = row == wire::encapsulations().back();
+    names += fmt::format("{}{}", names.empty() ? "" : (is_last ? " or " : ", "), row->name);
+  }
+  const std::string which = capture.total_count() == 1
+                                ? "the only packet cannot"
+                                : fmt::format("none of the {} packets can", capture.total_count());
+  return fmt::format("{} be read as {}: {}", which, names, other_packets(capture));
 }
 
 }  // namespace verbena::captures

@@ -1,5 +1,5 @@
-// A capture file in memory: its RoCE v2 packets as references into the octets of the file, and a count by name of
-// everything else.
+// A capture file in memory: its packets of the transport as references into the octets of the file, and a count by name
+// of everything else.
 //
 // Solely responsible for reading. Each packet is parsed here, once: the capture keeps what the parser has found out,
 // some 120 octets a packet, and copies no packet, except where the peeler has to (peeler.h). captures/conversations
@@ -34,7 +34,7 @@ struct Captured {
   wire::Direction direction = wire::Direction::unknown;
 };
 
-/// A RoCE v2 packet of the file, parsed.
+/// A packet of the transport in the file, parsed: of RoCE v2, or of InfiniBand.
 struct Packet {
   std::uint32_t number = 0;  // in the file, from 1, as Wireshark counts
   Time time;                 // since the first packet of the file
@@ -95,7 +95,9 @@ class Capture {
   std::uint64_t headless_count() const { return headless_count_; }
   /// Those of packets() whose BTH is there, and what is behind it is cut off.
   std::uint64_t lacking_headers_count() const { return lacking_headers_count_; }
-  /// Packets that are not RoCE v2, or not IP at all.
+  /// packets() by what carries them, the most frequent first.
+  std::vector<Kind> carried() const;
+  /// Packets of nothing that is read here.
   std::uint64_t skipped_count() const { return skipped_count_; }
   /// What these are, the most frequent first.
   std::vector<Kind> others() const;
@@ -123,6 +125,7 @@ class Capture {
   std::vector<PausePacket> pauses_;
   std::vector<MalformedPacket> malformed_;
   std::map<std::string, std::uint64_t, std::less<>> others_;
+  std::map<std::string, std::uint64_t, std::less<>> carried_;
   std::shared_ptr<std::map<std::string, std::uint64_t, std::less<>>> layers_ =
       std::make_shared<std::map<std::string, std::uint64_t, std::less<>>>();  // packets refer to its keys
   std::uint64_t malformed_count_ = 0;
@@ -140,8 +143,10 @@ class Capture {
 
 /// "1030 VXLAN, 3 ARP, not read", with what is cut off or malformed, and pause frames; empty: there is none.
 std::string other_packets(const Capture& capture);
+/// "RoCE v2 packet": what its packets() are; "packet" where they are of several kinds.
+std::string packet_noun(const Capture& capture);
 /// Of a capture without packets(): "the file has no packets",
-/// "none of the 3 packets can be read as RoCE v2: 3 ARP, not read".
+/// "none of the 3 packets can be read as RoCE v2 or InfiniBand: 3 ARP, not read".
 std::string why_no_packets(const Capture& capture);
 
 }  // namespace verbena::captures

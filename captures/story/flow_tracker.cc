@@ -4,11 +4,7 @@
 
 namespace verbena::captures {
 
-namespace {
-
-constexpr std::uint8_t kCongestionExperienced = 3;  // RFC 3168
-
-}  // namespace
+namespace {}  // namespace
 
 FlowTracker::FlowTracker(const Capture& capture, const Conversation& conversation)
     : timeline_(capture, conversation), has_headless_(capture.headless_count() != 0) {
@@ -59,12 +55,12 @@ const Judged& FlowTracker::step(const Packet& packet, const wire::PacketView& vi
   totals.payload_bytes += view.payload_bytes();
   if (packet.lacks_headers) ++totals.lacking_headers;
   judge_marks(packet, view);
-  if (moment.has_bad_icrc) {
+  if (moment.has_bad_icrc || moment.has_bad_vcrc) {
     Finding finding;
-    finding.kind = FindingKind::bad_icrc;
+    finding.kind = moment.has_bad_icrc ? FindingKind::bad_icrc : FindingKind::bad_vcrc;
     finding.psn = moment.psn;
     judged_.findings.push_back(finding);
-    ++totals.bad_icrc;
+    ++(moment.has_bad_icrc ? totals.bad_icrc : totals.bad_vcrc);
     judged_.first = moment.psn;
   } else if (moment.kind == Moment::Kind::ignored) {
     ++totals.cnps;
@@ -152,6 +148,9 @@ void FlowTracker::count(const Finding& finding, Totals& totals) {
     case FindingKind::bad_icrc:
       ++totals.bad_icrc;
       return;
+    case FindingKind::bad_vcrc:
+      ++totals.bad_vcrc;
+      return;
   }
 }
 
@@ -159,7 +158,7 @@ void FlowTracker::judge_marks(const Packet& packet, const wire::PacketView& view
   Totals& totals = totals_[judged_.sender];
   if (packet.was_dropped()) ++totals.dropped_by_fault;
   judged_.has_comment = !packet.captured.comment.empty();
-  if ((view.ip().traffic_class() & 3) == kCongestionExperienced) {
+  if (view.network().is_congestion_marked()) {
     ++totals.ecn_marked;
     judged_.is_marked = true;
   }

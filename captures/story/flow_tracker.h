@@ -45,6 +45,7 @@ struct Totals {
   std::uint64_t other_naks = 0;
   std::uint64_t rnr_naks = 0;
   std::uint64_t bad_icrc = 0;
+  std::uint64_t bad_vcrc = 0;  // InfiniBand
   std::uint64_t ecn_marked = 0;
   std::uint64_t cnps = 0;
   std::uint64_t dropped_by_fault = 0;

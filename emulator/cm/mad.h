@@ -25,6 +25,9 @@ Mad make_mad(wire::CmAttribute attribute, std::uint64_t transaction_id, const ty
              const PrivateData& data, std::size_t skip = 0) {
   Mad mad{};
   wire::MadHeader header;
+  header.management_class = wire::kManagementClassCm;
+  header.class_version = wire::kCmClassVersion;
+  header.method = wire::kMadMethodSend;
   header.attribute = attribute;
   header.transaction_id = transaction_id;
   constexpr std::size_t kHeaderBytes = wire::MadHeaderLayout::bytes;

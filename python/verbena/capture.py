@@ -35,7 +35,7 @@ class Packet:
     frame_bytes: int  # on the wire
     headers: Mapping[
         str, Header
-    ]  # "ethernet", "ipv4" or "ipv6", "udp", "bth", then those that the opcode has: "reth", "aeth", ...
+    ]  # "ethernet", "ipv4" or "ipv6", "udp", or "lrh" and "grh"; "bth", then those that the opcode has: "reth", ...
     relative_psn: Optional[int] = None  # from the first PSN of its requester
     is_again: bool = False  # a retransmission, or a response once more
     is_dropped: bool = False  # a fault kept it from its destination
@@ -43,6 +43,8 @@ class Packet:
     interface: str = ""
     comment: str = ""  # of the file: which fault hit it
     icrc: str = ""  # "right", "wrong", "unknown" (cut off)
+    vcrc: str = ""  # the same of InfiniBand's other CRC; empty: not InfiniBand
+    carried_by: str = ""  # "RoCE v2", "InfiniBand"
     problems: Sequence[str] = ()  # what went wrong
     remarks: Sequence[str] = ()
     management: Optional[str] = None  # "CM REQ"

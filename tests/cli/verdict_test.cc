@@ -111,7 +111,8 @@ BOOST_AUTO_TEST_CASE(a_file_without_roce_packets_has_nothing_to_judge) {
   const std::string path = file.arp().arp().write();
   const Finished checked = check({path});
   BOOST_TEST(checked.status == 3);
-  BOOST_TEST(contains(checked.out, "Nothing to judge: none of the 2 packets can be read as RoCE v2: 2 "), checked.out);
+  BOOST_TEST(contains(checked.out, "Nothing to judge: none of the 2 packets can be read as RoCE v2 or InfiniBand: 2 "),
+             checked.out);
   BOOST_TEST(!contains(checked.out, "No violations"));
   BOOST_TEST(verdict_of(path) == "nothing-to-judge");
   const Finished told = explain({path});
@@ -131,8 +132,9 @@ BOOST_AUTO_TEST_CASE(malformed_packets_alone_are_not_said_to_be_no_roce_v2) {
   const std::string path = file.malformed_request(1).malformed_request(2).write();
   const Finished told = explain({path});
   BOOST_TEST(told.status == 3);
-  BOOST_TEST(contains(told.out, "Nothing to tell: none of the 2 packets can be read as RoCE v2: 2 malformed."),
-             told.out);
+  BOOST_TEST(
+      contains(told.out, "Nothing to tell: none of the 2 packets can be read as RoCE v2 or InfiniBand: 2 malformed."),
+      told.out);
 }
 
 BOOST_AUTO_TEST_CASE(pause_frames_alone_are_named) {
@@ -140,7 +142,7 @@ BOOST_AUTO_TEST_CASE(pause_frames_alone_are_named) {
   const std::string path = file.pause().write();
   for (const Finished& done : {check({path}), explain({path})}) {
     BOOST_TEST(done.status == 3);
-    BOOST_TEST(contains(done.out, "the only packet cannot be read as RoCE v2: 1 pause frame."), done.out);
+    BOOST_TEST(contains(done.out, "the only packet cannot be read as RoCE v2 or InfiniBand: 1 pause frame."), done.out);
   }
 }
 

@@ -13,6 +13,7 @@ nlohmann::ordered_json check_json(const CheckedFile& file) {
       {"verdict", to_string(file.verdict)},
       {"words", words(file.verdict, file.capture, findings)},
       {"packets", file.packet_count()},
+      {"carried_by", kinds_json(file.capture.carried())},
       {"other_packets", file.capture.skipped_count()},
       {"malformed_packets", file.capture.malformed_count()},
       {"cut_packets", findings.cut_count},
@@ -22,7 +23,7 @@ nlohmann::ordered_json check_json(const CheckedFile& file) {
       {"ignored_packets", findings.ignored_count},
       {"damage", file.capture.damage()},
       {"violations", findings.violation_count}};
-  json["others"] = others_json(file.capture);
+  json["others"] = kinds_json(file.capture.others());
   auto& rows = json["checkers"] = nlohmann::ordered_json::array();
   for (const auto& totals : findings.totals)
     rows.push_back({{"checker", totals.row.name},

@@ -6,6 +6,8 @@
 #include "captures/render/words/notes.h"
 #include "captures/render/words/packet_words.h"
 #include "captures/render/words/total_rows.h"
+#include "wire/grh.h"
+#include "wire/infiniband.h"
 #include "wire/member_name.h"
 #include "wire/packet_text.h"
 
@@ -48,15 +50,32 @@ Json header_json(const typename HeaderLayout::Header& header) {
   return fields;
 }
 
-Json headers_json(const wire::PacketView& view) {
-  const wire::OpcodeInfo& info = view.opcode();
-  Json headers{{"ethernet", header_json<wire::EthernetLayout>(view.ethernet())}};
+/// Up to the BTH.
+void add_network_headers(Json& headers, const wire::PacketView& view) {
+  const wire::FramePlaces places = view.network().places();
+  if (!view.network().encapsulation().is_on_ethernet) {
+    const auto frame = view.frame();
+    constexpr std::size_t kLrhBytes = wire::LocalRouteHeaderLayout::bytes;
+    headers["lrh"] =
+        header_json<wire::LocalRouteHeaderLayout>(wire::LocalRouteHeaderLayout::parse(frame.first<kLrhBytes>()));
+    if (places.network_bytes != 0)
+      headers["grh"] = header_json<wire::GrhLayout>(
+          wire::GrhLayout::parse(frame.subspan(places.network_at).first<wire::GrhLayout::bytes>()));
+    return;
+  }
+  headers["ethernet"] = header_json<wire::EthernetLayout>(view.ethernet());
   if (const auto vlan = view.vlan()) headers["vlan"] = header_json<wire::VlanLayout>(*vlan);
   if (view.ip().is_v4())
     headers["ipv4"] = header_json<wire::Ipv4Layout>(view.ip().v4());
   else
     headers["ipv6"] = header_json<wire::Ipv6Layout>(view.ip().v6());
   headers["udp"] = header_json<wire::UdpLayout>(view.udp());
+}
+
+Json headers_json(const wire::PacketView& view) {
+  const wire::OpcodeInfo& info = view.opcode();
+  Json headers = Json::object();
+  add_network_headers(headers, view);
   headers["bth"] = header_json<wire::BthLayout>(view.bth());
   if (info.has_xrceth) headers["xrceth"] = header_json<wire::XrcethLayout>(view.xrceth());
   if (info.has_deth) headers["deth"] = header_json<wire::DethLayout>(view.deth());
@@ -84,7 +103,7 @@ std::string_view direction_name(wire::Direction direction) {
   return "";
 }
 
-std::string_view icrc_word(wire::Integrity integrity) {
+std::string_view integrity_word(wire::Integrity integrity) {
   switch (integrity) {
     case wire::Integrity::right:
       return "right";
@@ -130,14 +149,16 @@ std::string packet_json(const ToldPacket& told) {
             {"interface", packet.captured.interface_name},
             {"comment", packet.captured.comment},
             {"layers", packet.layers},
+            {"carried_by", view.network().encapsulation().name},
             {"lacks_headers", packet.lacks_headers},
             {"frame_bytes", packet.captured.original_bytes},
-            {"icrc", icrc_word(judged.integrity)},
+            {"icrc", integrity_word(judged.integrity)},
             {"problems", texts_json(notes, true)},
             {"remarks", texts_json(notes, false)}};
   if (const std::string management = management_name(view); !management.empty()) json["management"] = management;
   if (view.opcode().has_aeth) json["answer"] = wire::to_text(wire::Syndrome::decode(view.aeth().syndrome));
   if (first_sighting != nullptr) json["seen_first"] = first_sighting->number;
+  if (view.network().encapsulation().trailer_bytes != 0) json["vcrc"] = integrity_word(wire::trailer_integrity(view));
   json["headers"] = headers_json(view);
   return dump(json);
 }
@@ -198,9 +219,9 @@ std::string conversation_json(const Conversation& conversation, std::size_t numb
   return dump(json);
 }
 
-nlohmann::ordered_json others_json(const Capture& capture) {
+nlohmann::ordered_json kinds_json(const std::vector<Kind>& kinds) {
   Json json = Json::object();
-  for (const Kind& kind : capture.others()) json[kind.name] = kind.count;
+  for (const Kind& kind : kinds) json[kind.name] = kind.count;
   return json;
 }
 
@@ -212,10 +233,11 @@ std::string file_json(const Capture& capture, Outcome outcome) {
   return dump({{"kind", "file"},
                {"verdict", to_string(outcome)},
                {"packets", capture.packets().size()},
+               {"carried_by", kinds_json(capture.carried())},
                {"other_packets", capture.skipped_count()},
                {"pause_frames", capture.pauses().size()},
                {"headless_packets", capture.headless_count()},
-               {"others", others_json(capture)},
+               {"others", kinds_json(capture.others())},
                {"packets_lacking_headers", capture.lacking_headers_count()},
                {"malformed_packets", capture.malformed_count()},
                {"malformed", std::move(malformed)},

@@ -30,7 +30,7 @@ std::string pauses_json(const Pauses& pauses);
 /// {"kind": "file", ...}: what the file holds besides conversations, and where it is damaged.
 std::string file_json(const Capture& capture, Outcome outcome);
 
-/// {"ARP": 3, ...}: the packets that are not RoCE v2, by what they are.
-nlohmann::ordered_json others_json(const Capture& capture);
+/// {"ARP": 3, ...}
+nlohmann::ordered_json kinds_json(const std::vector<Kind>& kinds);
 
 }  // namespace verbena::captures

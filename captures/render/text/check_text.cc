@@ -70,8 +70,8 @@ std::string check_text(const CheckedFile& file, std::uint64_t shown_max) {
   const Out out = std::back_inserter(text);
   const CaptureFindings& findings = file.findings;
   fmt::format_to(out, "{}: {}: {} seen as sent, {} as delivered, {} on the way\n", wire::printable(file.name),
-                 wire::counted(file.packet_count(), "RoCE v2 packet"), findings.sent_count, findings.delivered_count,
-                 findings.passing_count);
+                 wire::counted(file.packet_count(), packet_noun(file.capture)), findings.sent_count,
+                 findings.delivered_count, findings.passing_count);
   const auto [name, clause] = column_widths();
   fmt::format_to(out, "{:{}}{:{}}{:>12}{:>12}{:>12}\n", "checker", name, "clause", clause, "judged", "not judged",
                  "violations");

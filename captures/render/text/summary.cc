@@ -76,8 +76,13 @@ std::string summary(const Pauses& pauses) {
 }
 
 std::string summary(const Capture& capture) {
-  std::string text = fmt::format("{} in the file: {} RoCE v2", wire::counted(capture.total_count(), "packet"),
-                                 capture.packets().size());
+  std::string text = wire::counted(capture.total_count(), "packet") + " in the file: ";
+  bool is_first = true;
+  for (const Kind& kind : capture.carried()) {
+    text += fmt::format("{}{} {}", is_first ? "" : ", ", kind.count, kind.name);
+    is_first = false;
+  }
+  if (is_first) text += "none read";
   if (const std::string others = other_packets(capture); !others.empty()) text += ", " + others;
   if (capture.lacking_headers_count() != 0)
     text += fmt::format(", {} of them with the BTH and not all headers behind it (snap length)",

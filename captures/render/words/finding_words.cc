@@ -118,6 +118,8 @@ std::string plain_words(const Finding& finding, wire::Psn first) {
       return fmt::format("the request at {} has failed, the queue pair ends in error", name(first, finding.psn));
     case FindingKind::bad_icrc:
       return "bad ICRC: the receiver drops it";
+    case FindingKind::bad_vcrc:
+      return "bad VCRC: the next port drops it";
   }
   return {};
 }

@@ -7,18 +7,14 @@
 #include <iterator>
 
 #include "wire/counted.h"
+#include "wire/mad.h"
 #include "wire/packet_text.h"
 
 namespace verbena::captures {
 
 namespace {
 
-// IBTA vol 1: the MAD header (13.4.2), management classes (13.4.4), attributes of the CM class (16.7.1).
-constexpr std::size_t kMadHeaderBytes = 24;
-constexpr std::size_t kClassOffset = 1;
-constexpr std::size_t kAttributeOffset = 16;
-constexpr unsigned kCmClass = 0x07;
-
+/// In the short form that everybody uses.
 std::string_view cm_attribute(unsigned attribute) {
   switch (attribute) {
     case 0x01:
@@ -45,22 +41,6 @@ std::string_view cm_attribute(unsigned attribute) {
       return "LAP";
     case 0x1a:
       return "APR";
-    default:
-      return "";
-  }
-}
-
-std::string_view class_name(unsigned management_class) {
-  switch (management_class) {
-    case 0x01:
-    case 0x81:
-      return "subnet management";
-    case 0x03:
-      return "subnet administration";
-    case 0x04:
-      return "performance management";
-    case 0x07:
-      return "CM";
     default:
       return "";
   }
@@ -129,15 +109,13 @@ std::string_view operation_name(const wire::PacketView& packet) {
 
 std::string management_name(const wire::PacketView& packet) {
   const auto payload = packet.payload();
-  if (packet.bth().dest_qp != wire::kGsiQpn || payload.size() < kMadHeaderBytes) return {};
-  const auto octet = [&](std::size_t at) { return std::to_integer<unsigned>(payload[at]); };
-  const unsigned management_class = octet(kClassOffset);
-  const unsigned attribute = octet(kAttributeOffset) << 8 | octet(kAttributeOffset + 1);
-  const std::string_view name = management_class == kCmClass ? cm_attribute(attribute) : "";
-  const std::string_view class_text = class_name(management_class);
-  const std::string first =
-      class_text.empty() ? fmt::format("MAD class {:#x}", management_class) : std::string(class_text);
-  return name.empty() ? fmt::format("{} attribute {:#x}", first, attribute) : fmt::format("{} {}", first, name);
+  const wire::Qpn qp = packet.bth().dest_qp;
+  constexpr std::size_t kHeaderBytes = wire::AnyMadHeaderLayout::bytes;
+  if ((qp != wire::kGsiQpn && qp != wire::kSmiQpn) || payload.size() < kHeaderBytes) return {};
+  const wire::AnyMadHeader header = wire::AnyMadHeaderLayout::parse(payload.first<kHeaderBytes>());
+  const bool is_cm = header.management_class == wire::kClassCommunication;
+  const std::string_view name = is_cm ? cm_attribute(header.attribute) : "";
+  return name.empty() ? wire::mad_name(header) : fmt::format("CM {}", name);
 }
 
 std::string words(const wire::PacketView& packet, const Judged& step) {

@@ -18,7 +18,7 @@ std::string words(const wire::PacketView& packet, const Judged& step);
 /// "RDMA WRITE Middle": the opcode's name without its transport.
 std::string_view operation_name(const wire::PacketView& packet);
 
-/// The management datagram in a packet to QP1: "CM REQ". Empty if it is none.
+/// The management datagram in a packet to QP0 or QP1: "CM REQ", "SubnGet(NodeInfo)". Empty if it is none.
 std::string management_name(const wire::PacketView& packet);
 
 /// "127.47.91.1 qp 0x000011".

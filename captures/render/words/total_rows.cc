@@ -34,6 +34,7 @@ constexpr TotalRow kRows[] = {
     row<&Totals::rnr_naks>("RNR NAK sent"),
     row<&Totals::other_naks>("other NAK sent"),
     row<&Totals::bad_icrc>("bad ICRC"),
+    row<&Totals::bad_vcrc>("bad VCRC"),
     row<&Totals::dropped_by_fault>("dropped by a fault"),
     row<&Totals::ecn_marked>("ECN-marked"),
     row<&Totals::cnps>("CNP sent"),

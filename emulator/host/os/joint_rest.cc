@@ -16,6 +16,16 @@
 namespace verbena::host {
 namespace {
 
+// futex_waitv(2), which the headers have from Linux 5.16 on; the number is the same on every machine.
+constexpr long kFutexWaitvCall = 449;
+constexpr std::uint32_t kWordOf32Bits = 2;
+struct WaitedWord {
+  std::uint64_t value = 0;
+  std::uint64_t address = 0;
+  std::uint32_t flags = kWordOf32Bits;
+  std::uint32_t reserved = 0;
+};
+
 timespec timespec_of(std::int64_t ns) {
   constexpr std::int64_t kNsPerS = 1'000'000'000;
   return {.tv_sec = ns / kNsPerS, .tv_nsec = ns % kNsPerS};
@@ -58,15 +68,12 @@ bool wait_for_change(std::uint32_t& word, std::uint32_t value, Duration longest)
 bool JointRest::rest_on_words(std::span<const RestSet::Word> words, Duration longest) const {
   if (words.size() == 1) return wait_for_change(*words[0].at, words[0].value, longest);
   if (kernel_ == Kernel::old || g_lacks_waitv.load(std::memory_order_relaxed)) return nap_instead(longest);
-  std::array<futex_waitv, RestSet::kWordsMax> waited{};
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    waited[i].val = words[i].value;
-    waited[i].uaddr = reinterpret_cast<std::uintptr_t>(words[i].at);
-    waited[i].flags = FUTEX_32;
-  }
+  std::array<WaitedWord, RestSet::kWordsMax> waited;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    waited[i] = {.value = words[i].value, .address = reinterpret_cast<std::uintptr_t>(words[i].at)};
   const timespec until = timespec_of((clock_now() + longest).ns);
   const KeptErrno kept;
-  if (::syscall(SYS_futex_waitv, waited.data(), words.size(), 0, &until, CLOCK_MONOTONIC) >= 0) return true;
+  if (::syscall(kFutexWaitvCall, waited.data(), words.size(), 0, &until, CLOCK_MONOTONIC) >= 0) return true;
   if (errno != ENOSYS && errno != EPERM) return errno != ETIMEDOUT;
   g_lacks_waitv.store(true, std::memory_order_relaxed);
   return nap_instead(longest);

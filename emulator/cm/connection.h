@@ -47,6 +47,7 @@ struct PrivateData {
 /// Where messages and later the connection's packets go.
 struct Path {
   wire::Gid address;
+  wire::Gid source;  // our own address at this end; zero: the port's (Config::address)
   wire::PathAddress next_hop;
   std::uint8_t traffic_class = 0;
   std::uint8_t hop_limit = 64;

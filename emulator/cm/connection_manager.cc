@@ -50,7 +50,7 @@ ConnectionId ConnectionManager::request(Time now, const RequestInit& init) {
     message.rnr_retry_count = init.offer.rnr_retry_count;
     message.srq = init.offer.srq;
   }
-  message.primary_local_gid = config_.address;
+  message.primary_local_gid = path.source != wire::Gid{} ? path.source : config_.address;
   message.primary_remote_gid = path.address;
   message.primary_flow_label = path.flow_label;
   message.primary_packet_rate = path.packet_rate;

@@ -33,6 +33,7 @@ std::size_t Outbox::transmit(nic::TransmitPort& port, std::size_t budget) {
     wire::FramePath path = origin_;
     path.to = next.path.next_hop;
     path.destination = next.path.address;
+    if (next.path.source != wire::Gid{}) path.source = next.path.source;
     path.traffic_class = next.path.traffic_class;
     path.hop_limit = next.path.hop_limit;
     path.flow_label = next.path.flow_label;

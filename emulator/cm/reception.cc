@@ -37,6 +37,7 @@ void Reception::receive(Time now, const wire::PacketView& packet) {
   if (!header) return;
   Path back;
   back.address = packet.source();
+  back.source = packet.destination();
   back.next_hop = packet.network().last_hop();
   back.traffic_class = packet.network().traffic_class() & 0xfc;
   const Message message{*header, packet.payload().subspan(wire::MadHeaderLayout::bytes), back};

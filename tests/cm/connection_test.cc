@@ -31,6 +31,35 @@ BOOST_AUTO_TEST_CASE(both_sides_learn_what_their_qps_need) {
   BOOST_TEST(Pair::count(pair.passive_events, EventType::ready) == 1u);
 }
 
+BOOST_AUTO_TEST_CASE(a_connection_stays_between_the_addresses_of_its_request) {
+  Pair pair;
+  const wire::Gid own{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
+  const wire::Gid to{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}};
+  RequestInit init = pair.request_init();
+  init.path.address = to;
+  init.path.source = own;
+  const ConnectionId id = pair.active.request(pair.now, init);
+  Port port;
+  pair.active.outbox().transmit(port, 1);
+  const auto request = wire::parse_frame(port.frames.at(0));
+  BOOST_REQUIRE(request.ok());
+  BOOST_TEST((request->source() == own && request->destination() == to));
+  pair.passive.receive(pair.now, *request);
+  pair.react();
+  pair.passive.outbox().transmit(port, 1);
+  const auto reply = wire::parse_frame(port.frames.at(1));
+  BOOST_REQUIRE(reply.ok());
+  BOOST_TEST((reply->source() == to && reply->destination() == own));
+  pair.active.receive(pair.now, *reply);
+  pair.run(pair.now + seconds(1));
+  BOOST_REQUIRE(pair.passive.agreement(pair.accepted) != nullptr);
+  BOOST_TEST((pair.passive.agreement(pair.accepted)->path.source == to));
+  BOOST_TEST(Pair::count(pair.passive_events, EventType::ready) == 1u);
+  pair.active.disconnect(pair.now, id);
+  pair.run(pair.now + seconds(100));
+  BOOST_TEST(pair.active.connections() + pair.passive.connections() == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(every_loss_pattern_gives_one_connection_and_leaves_no_trace) {
   for (std::uint32_t mask = 0; mask < 1u << 9; ++mask) {
     Pair pair;

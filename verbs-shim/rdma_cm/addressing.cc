@@ -34,6 +34,7 @@ bool has_service_id_of(std::uint16_t own, const sockaddr_ib& name) {
 void fill_path(Id& id, const host::Engine& engine) {
   cm::Path& path = id.path;
   path.address = id.destination.gid;
+  path.source = id.source.gid;
   path.next_hop = id.next_hop;
   path.traffic_class = id.traffic_class;
   const std::uint32_t ports = id.source.port * 31u + id.destination.port;  // as the kernel mixes them
@@ -58,16 +59,18 @@ int resolve_to(Endpoints& endpoints, Id& id, const Address& source, const Addres
   DevicePort* const from = id.device_port != nullptr ? id.device_port : endpoints.devices().towards(destination);
   if (from == nullptr) return ENODEV;
   host::Engine& engine = *from->engine();
-  const wire::Gid& own = from->gid();
+  const Address own_address = from->address_towards(destination, id.source);
+  const wire::Gid& own = own_address.gid;
   id.destination = destination;
   if (destination.is_any()) id.destination.gid = own;
   id.source.gid = own;
+  id.source.scope = own_address.scope;
   const wire::Gid& to = id.destination.gid;
   const bool same_family = to.is_ipv4() == own.is_ipv4();
   const auto next_hop = same_family ? from->resolve(to) : std::nullopt;
   // Nobody answers for an address that no process stands on and that is not a node's by its nature.
-  const bool is_there = !engine.link_kind().all_peers_are_here || to.is_multicast() || host::is_port_address(to) ||
-                        !from->services().is_deserted(to);
+  const bool is_there = !engine.link_kind().all_peers_are_here || to.is_multicast() ||
+                        host::is_port_address(host::node_of(to)) || !from->services().is_deserted(to);
   if (!next_hop || !is_there) {
     id.state = IdState::address_bound;
     report(id, UserEvent::address_error, same_family ? -ETIMEDOUT : -ENETUNREACH);

@@ -7,11 +7,14 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "emulator/host/os/abstract_name.h"
 #include "emulator/host/os/call_state.h"
 #include "emulator/host/os/cancellation_shield.h"
+#include "emulator/host/os/signals_blocked.h"
 #include "verbs-shim/verbs/process.h"
 
 namespace verbena::shim::rdma_cm {
@@ -26,7 +29,7 @@ CmDevice& CmDevice::instance() {
 int CmDevice::open_channel(int flags) {
   inbox_.lock();
   int descriptor = -1;
-  if (!std::exchange(follows_forks_, true)) {
+  if (!follows_forks_.exchange(true)) {
     // Our lock is held around the calls of Process that take its own.
     Process::install_fork_handlers();
     pthread_atfork(before_fork, [] { after_fork(false); }, [] { after_fork(true); });
@@ -79,6 +82,37 @@ void CmDevice::disconnect_all() {
   endpoints_.end_all();
 }
 
+// -- Devices that come back ------------------------------------------------------------------------------------------
+
+void CmDevice::connection_event(const Device& from, std::uint32_t port, const cm::Event& event) {
+  const bool is_removal = event.type == cm::EventType::device_removed;
+  inbox_.put(from, port, event);
+  // This may be a thread of the engine that is to go. A program that waits for requests gives no command for long.
+  if (!is_removal || !follows_forks_) return;
+  const host::SignalsBlocked blocked;
+  try {
+    std::thread([] { instance().device_is_free(); }).detach();
+  } catch (const std::system_error&) {
+    // The next command does it.
+  }
+}
+
+void CmDevice::device_is_free() {
+  // Whoever holds the lock has closed the device itself, and looks; without a channel nobody listens.
+  if (EventInbox::is_held_here() || !follows_forks_) return;
+  const host::InsideCall inside;
+  if (host::is_state_lost()) return;
+  const host::CancellationShield shield;
+  const std::scoped_lock lock(inbox_);
+  hear_again();
+}
+
+void CmDevice::hear_again() {
+  endpoints_.devices().let_go_of_removed();
+  inbox_.empty();  // what the removed device told is not of the one that is there again
+  endpoints_.hear_again();
+}
+
 // -- Commands --------------------------------------------------------------------------------------------------------
 
 ssize_t CmDevice::command(int descriptor, ino_t inode, const void* data, std::size_t bytes) {
@@ -99,6 +133,7 @@ ssize_t CmDevice::command(int descriptor, ino_t inode, const void* data, std::si
     if (waited != nullptr && !waited->wait(own.held() ? own.descriptor() : descriptor)) return -1;
     const host::CancellationShield shield;
     inbox_.lock();
+    hear_again();
     call.channel = channels_.find(inode);
     error = call.channel != nullptr ? commands_.run(header.cmd, call) : EIO;
     if (header.cmd == RDMA_USER_CM_CMD_DESTROY_ID && call.channel != nullptr && call.channel->ids == 0)

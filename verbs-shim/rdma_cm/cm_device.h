@@ -11,6 +11,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 
 #include "emulator/cm/connection.h"
@@ -31,9 +32,9 @@ class CmDevice {
   ssize_t command(int descriptor, ino_t inode, const void* data, std::size_t bytes);
 
   /// From the device's engine, in any thread; of the communication manager of a port, from 1.
-  void connection_event(const Device& from, std::uint32_t port, const cm::Event& event) {
-    inbox_.put(from, port, event);
-  }
+  void connection_event(const Device& from, std::uint32_t port, const cm::Event& event);
+  /// A removed device may be opened anew: nobody has it open, or only we have. Not from the engine's threads.
+  void device_is_free();
 
  private:
   CmDevice() = default;
@@ -41,12 +42,13 @@ class CmDevice {
   static void after_fork(bool in_child);
   static void at_exit();
   void disconnect_all();
+  void hear_again();
 
   Endpoints endpoints_;
   EventInbox inbox_{endpoints_};
   ChannelTable channels_;
   Commands commands_{endpoints_, channels_, inbox_};
-  bool follows_forks_ = false;
+  std::atomic<bool> follows_forks_{false};  // a channel was opened
   bool tells_at_exit_ = false;
 };
 

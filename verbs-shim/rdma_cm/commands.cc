@@ -36,7 +36,6 @@ bool Commands::knows(std::uint32_t number) {
 }
 
 int Commands::run(std::uint32_t number, const Call& call) {
-  endpoints_.devices().let_go_of_removed();
   return (this->*kHandlers[number])(call);
 }
 

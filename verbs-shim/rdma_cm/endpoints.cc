@@ -109,8 +109,8 @@ void Endpoints::take_request(DevicePort& at, const cm::Event& event) {
   const wire::IpAddressingHeader addresses = addresses_of(event);
   const bool is_ipv4 = addresses.ip_version == 4;
   const sa_family_t family = is_ipv4 ? AF_INET : AF_INET6;
-  id->source = {family, at.gid(), listener->source.port};
-  id->destination = {family, event.path.address, addresses.source_port};
+  id->source = at.address_of(family, event.path.source, listener->source.port);
+  id->destination = at.address_of(family, event.path.address, addresses.source_port);
   id->next_hop = event.path.next_hop;
   id->path = event.path;
   id->traffic_class = listener->traffic_class;
@@ -186,20 +186,27 @@ void Endpoints::take_answer(Id& id, const cm::Event& event) {
   report(id, response);
 }
 
-/// As cma_process_remove tells everybody: whoever has the device, and listeners that hear on no other one. Each port of
-/// the device tells it.
+/// As cma_process_remove tells everybody who has the device. A wildcard listener is not told: it goes on with others,
+/// and with this one once it is there again. Each port of the device tells it.
 void Endpoints::take_removal(const DevicePort& gone) {
-  const bool has_another = devices_.has_another_than(gone);
   for (const auto& id : ids_) {
     if (id == nullptr) continue;
-    std::erase_if(id->listening, [&](const Listening& one) { return one.at == &gone; });
-    const bool hears_nothing = id->device_port == nullptr && id->state == IdState::listen && !has_another;
-    if (id->device_port != &gone && !hears_nothing) continue;
+    if (std::erase_if(id->listening, [&](const Listening& one) { return one.at == &gone; }) != 0)
+      is_hearing_all_ = is_hearing_all_ && id->device_port == &gone;
+    if (id->device_port != &gone) continue;
     id->state = IdState::device_removed;
     id->connection = 0;
     ports_.release(*id);
     if (id->uid != 0) report(*id, UserEvent::device_removal);
   }
+}
+
+void Endpoints::hear_again() {
+  if (is_hearing_all_) return;
+  is_hearing_all_ = true;
+  for (const auto& id : ids_)
+    if (id != nullptr && id->state == IdState::listen && id->source.is_any() && !ports_.listen_on_more(*id))
+      is_hearing_all_ = false;
 }
 
 void Endpoints::take(const Device& from, std::uint32_t port, const cm::Event& event) {

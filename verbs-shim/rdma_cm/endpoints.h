@@ -36,6 +36,10 @@ class Endpoints {
   /// In the child after fork(): they are the parent's.
   void clear();
 
+  /// Wildcard listeners hear on what was removed and can be opened again, as cma_add_one has it (listen_any_list). Not
+  /// from the engine's threads, and with no event of before untaken.
+  void hear_again();
+
   /// An event of a port of a device, from 1.
   void take(const Device& from, std::uint32_t port, const cm::Event& event);
 
@@ -45,6 +49,7 @@ class Endpoints {
   void take_removal(const DevicePort& gone);
 
   OpenedDevices devices_;
+  bool is_hearing_all_ = true;  // no wildcard listener has lost a device port
   IdTable ids_;
   Ports ports_{ids_, devices_};
 };

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "verbs-shim/rdma_cm/opened_device.h"
+
 namespace verbena::shim::rdma_cm {
 
 bool Address::is_any() const {
@@ -78,11 +80,17 @@ std::size_t bytes_of(const Address& address) {
   return bytes_of_family(&name, sizeof name);
 }
 
+wire::Gid Id::own_gid() const {
+  if (device_port == nullptr) return {};
+  return source.needs_scope() ? source.gid : device_port->gid();
+}
+
 void fill_ah(const cm::Path& path, std::uint8_t port, ib_uverbs_ah_attr& ah) {
   std::ranges::copy(path.address.octets, ah.grh.dgid);
   ah.grh.flow_label = path.flow_label;
   ah.grh.hop_limit = path.hop_limit;
   ah.grh.traffic_class = path.traffic_class;
+  ah.grh.sgid_index = path.source.is_link_local() ? 1 : 0;
   ah.is_global = 1;
   ah.port_num = port;
 }

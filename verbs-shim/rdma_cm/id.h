@@ -108,6 +108,8 @@ struct Id {
   cm::Path path;
   std::vector<MulticastGroup> groups;
   bool is_datagram() const { return qp_type == IBV_QPT_UD; }
+  /// Its address at the device port, as a GID of the port's table.
+  wire::Gid own_gid() const;
   bool owns_port() const { return !claims.empty(); }
 };
 

@@ -50,4 +50,8 @@ void deliver(const Device& from, std::uint32_t port, const cm::Event& event) {
   CmDevice::instance().connection_event(from, port, event);
 }
 
+void removed_device_is_free() {
+  CmDevice::instance().device_is_free();
+}
+
 }  // namespace verbena::shim

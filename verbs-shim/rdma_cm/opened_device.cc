@@ -36,6 +36,18 @@ void OpenedDevice::let_go_if_removed() {
   if (engine() != nullptr && engine()->is_removed()) close_device(std::exchange(context_, nullptr));
 }
 
+Address DevicePort::address_of(sa_family_t family, const wire::Gid& gid, std::uint16_t port) const {
+  Address address{family, gid, port};
+  if (address.needs_scope()) address.scope = interface_index_of(identity());
+  return address;
+}
+
+Address DevicePort::address_towards(const Address& destination, const Address& source) const {
+  const bool is_link_local = destination.needs_scope() || (source.needs_scope() && !destination.is_any());
+  return address_of(source.family, is_link_local && identity().gid_count() > 1 ? identity().gids[1] : gid(),
+                    source.port);
+}
+
 bool DevicePort::is_up() const {
   return engine()->run([&](nic::Nic& nic, Time) { return nic.config().port(number_).is_up; });
 }
@@ -113,12 +125,6 @@ DevicePort* OpenedDevices::of(const Device& device, std::uint32_t port) {
   for (DevicePort& one : ports_)
     if (one.is(device, port)) return &one;
   return nullptr;
-}
-
-bool OpenedDevices::has_another_than(const DevicePort& one) const {
-  for (const DevicePort& other : ports_)
-    if (&other != &one && other.engine() != nullptr && !other.engine()->is_removed()) return true;
-  return false;
 }
 
 }  // namespace verbena::shim::rdma_cm

@@ -49,6 +49,11 @@ class DevicePort {
   const host::DeviceIdentity& identity() const { return opened_->device().ports[number_ - 1]; }
   __be64 guid() const { return node_guid(opened_->device()); }
   const wire::Gid& gid() const { return identity().gids[0]; }
+  /// The address that an ID with this source has towards a destination: a link-local one where either is one and the
+  /// port has one, with its interface.
+  Address address_towards(const Address& destination, const Address& source) const;
+  /// The same by one of the port's GIDs.
+  Address address_of(sa_family_t family, const wire::Gid& gid, std::uint16_t port) const;
 
   // As OpenedDevice.
   host::Engine* engine() const { return opened_->engine(); }
@@ -92,8 +97,6 @@ class OpenedDevices {
 
   /// Null: nothing stands on it yet.
   DevicePort* of(const Device& device, std::uint32_t port);
-  /// There is one that is open, and not of a device that is removed.
-  bool has_another_than(const DevicePort& one) const;
   /// All ports.
   auto begin() { return ports_.begin(); }
   auto end() { return ports_.end(); }

@@ -110,11 +110,28 @@ int Ports::start_listening(Id& id) {
       });
     return EADDRINUSE;
   }
-  for (DevicePort* const place : places)
-    for (const IpVersion version : {IpVersion::ipv4, IpVersion::ipv6})
-      if (id.owns_port() && includes(audience, version))
-        id.listening.push_back({place, place->services().serve(service, version)});
+  for (DevicePort* const place : places) tell_listening(id, *place);
   return 0;
+}
+
+void Ports::tell_listening(Id& id, DevicePort& at) {
+  for (const IpVersion version : {IpVersion::ipv4, IpVersion::ipv6})
+    if (id.owns_port() && includes(audience_of(id), version))
+      id.listening.push_back({&at, at.services().serve(service_id(id, id.source.port), version)});
+}
+
+bool Ports::listen_on_more(Id& id) {
+  const auto listens_at = [&](const DevicePort* place) {
+    return std::ranges::any_of(id.listening, [&](const Listening& one) { return one.at == place; });
+  };
+  for (DevicePort* const place : devices_.at(id.source)) {
+    if (listens_at(place)) continue;
+    place->run_connections([&](cm::ConnectionManager& manager, Time) {
+      return manager.listeners().add(service_id(id, id.source.port), id.serial, audience_of(id));
+    });
+    tell_listening(id, *place);
+  }
+  return std::ranges::all_of(devices_, [&](const DevicePort& one) { return listens_at(&one); });
 }
 
 void Ports::release(Id& id) {

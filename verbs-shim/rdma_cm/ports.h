@@ -28,6 +28,8 @@ class Ports {
   /// Binds the ID, or leaves it as it was. Returns an errno value, as the others do.
   int take(Id& id, const Address& address);
   int start_listening(Id& id);
+  /// Listens at the device ports where a wildcard listener does not yet, and which can be opened. False: one cannot.
+  bool listen_on_more(Id& id);
   void release(Id& id);
   /// In the child after fork(): they are the parent's.
   void clear() { claims_.clear(); }
@@ -35,6 +37,7 @@ class Ports {
  private:
   int check(const Id& id, std::uint16_t port, bool reuse) const;
   int claim(Id& id, DevicePort& at, host::IpVersion version);
+  static void tell_listening(Id& id, DevicePort& at);
 
   const IdTable& ids_;
   OpenedDevices& devices_;

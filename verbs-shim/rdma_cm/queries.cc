@@ -74,8 +74,7 @@ int query_gids(const Call& call, const Id& id, std::uint64_t into) {
   if (call.out_bytes < offsetof(rdma_ucm_query_addr_resp, ibdev_index)) return ENOSPC;
   rdma_ucm_query_addr_resp response{};
   write_device(id, response);
-  const wire::Gid own = id.device_port != nullptr ? id.device_port->gid() : wire::Gid{};
-  write_infiniband_address(id, id.source, own, response.src_addr);
+  write_infiniband_address(id, id.source, id.own_gid(), response.src_addr);
   write_infiniband_address(id, id.destination, id.device_port != nullptr ? id.destination.gid : wire::Gid{},
                            response.dst_addr);
   response.src_size = response.dst_size = sizeof(sockaddr_ib);
@@ -97,7 +96,7 @@ int query_path(const Call& call, const Id& id, std::uint64_t into) {
   response.path.flags = IBV_PATH_FLAG_GMP | IBV_PATH_FLAG_PRIMARY | IBV_PATH_FLAG_BIDIRECTIONAL;
   ibv_path_record& path = response.path.path;
   std::ranges::copy(id.destination.gid.octets, path.dgid.raw);
-  std::ranges::copy(id.device_port->gid().octets, path.sgid.raw);
+  std::ranges::copy(id.own_gid().octets, path.sgid.raw);
   path.flowlabel_hoplimit = htobe32(id.path.flow_label << kFlowLabelShift | id.path.hop_limit);
   path.tclass = id.path.traffic_class;
   path.reversible_numpath = kReversible | kOnePath;
@@ -129,7 +128,7 @@ int Commands::query_route(const Call& call) {
     response.port_num = id->device_port->number();
     ib_user_path_rec& route = response.ib_route[0];
     std::ranges::copy(id->destination.gid.octets, route.dgid);
-    std::ranges::copy(id->device_port->gid().octets, route.sgid);
+    std::ranges::copy(id->own_gid().octets, route.sgid);
     response.num_paths = has_route(*id) ? 1 : 0;
     route.pkey = kPkey;
     if (has_route(*id)) {

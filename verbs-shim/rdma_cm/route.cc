@@ -21,12 +21,6 @@ std::optional<std::size_t> find_device(Devices devices, Condition&& condition) {
   return static_cast<std::size_t>(found - devices.begin());
 }
 
-std::uint32_t interface_index_of(const host::DeviceIdentity& device) {
-  if (device.own_interface != nullptr) return device.own_interface->index;
-  char buffer[IF_NAMESIZE];
-  return if_nametoindex(host::network_device_of(device, device.address, buffer));
-}
-
 /// The address that this machine's packets to `destination` have. Connecting a datagram socket asks for the route and
 /// sends nothing. Nothing: there is no route.
 std::optional<wire::Gid> ask_kernel(const Address& destination) {
@@ -61,6 +55,12 @@ std::optional<std::size_t> find_machine_route(Devices devices, const Address& de
 }
 
 }  // namespace
+
+std::uint32_t interface_index_of(const host::DeviceIdentity& device) {
+  if (device.own_interface != nullptr) return device.own_interface->index;
+  char buffer[IF_NAMESIZE];
+  return if_nametoindex(host::network_device_of(device, device.address, buffer));
+}
 
 bool has_address(const host::DeviceIdentity& device, const Address& address) {
   if (address.needs_scope()) return device.gids[1] == address.gid && interface_index_of(device) == address.scope;

@@ -19,6 +19,9 @@ namespace verbena::shim::rdma_cm {
 /// Whether the address is one of the device's; a link-local one is together with its interface.
 bool has_address(const host::DeviceIdentity& device, const Address& address);
 
+/// The number of its network interface; 0: it has none.
+std::uint32_t interface_index_of(const host::DeviceIdentity& device);
+
 /// The place of the device among these. Nothing: the address is in nobody's network.
 std::optional<std::size_t> find_route(std::span<const host::DeviceIdentity* const> devices, const Address& destination);
 

@@ -11,6 +11,7 @@
 #include <new>
 #include <span>
 
+#include "verbs-shim/verbs/connection_device.h"
 #include "verbs-shim/verbs/context_ops.h"
 #include "verbs-shim/verbs/objects.h"
 #include "verbs-shim/verbs/process.h"
@@ -124,10 +125,13 @@ int close_device(ibv_context* context) {
   Process& process = Process::instance();
   if (!process.is_live(Kind::context, closing)) return EINVAL;
   release_objects(*closing);
+  host::Engine* const engine = closing->engine.load(std::memory_order_relaxed);
+  const bool was_removed = engine != nullptr && engine->is_removed();
   if (!process.detach(*closing)) return EINVAL;
   if (closing->context.cmd_fd >= 0) close(closing->context.cmd_fd);
   closing->context.cmd_fd = -1;
   release(closing);
+  if (was_removed) removed_device_is_free();
   return 0;
 }
 

@@ -17,8 +17,10 @@
 namespace verbena::host {
 namespace {
 
+/// A link-local address is one of the port that has the address below it, and has its names.
 AbstractName make_name(const std::string& fabric, const wire::Gid& node, const char* rest) {
-  const AbstractName name("verbena-cm/%u/%s/%s/%s", own_user(), fabric.c_str(), address_text(node).c_str(), rest);
+  const AbstractName name("verbena-cm/%u/%s/%s/%s", own_user(), fabric.c_str(), address_text(node_of(node)).c_str(),
+                          rest);
   VERBENA_ASSERT(name.fits());
   return name;
 }
@@ -139,7 +141,7 @@ std::optional<std::uint8_t> ServiceDirectory::find_process(const wire::Gid& node
 }
 
 bool ServiceDirectory::has_dead_port(const wire::Gid& node) const {
-  return host::has_dead_port(fabric_.c_str(), node.octets);
+  return host::has_dead_port(fabric_.c_str(), node_of(node).octets);
 }
 
 bool ServiceDirectory::is_deserted(const wire::Gid& node) const {

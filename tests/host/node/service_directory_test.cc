@@ -10,6 +10,8 @@
 #include <fstream>
 #include <string>
 
+#include "emulator/host/node/identity.h"
+
 using namespace verbena;
 using namespace verbena::host;
 
@@ -29,6 +31,16 @@ ServiceDirectory directory_of(std::uint8_t slot) {
 
 BOOST_AUTO_TEST_CASE(a_process_that_is_not_there_cannot_be_watched) {
   BOOST_TEST(!directory_of(1).watch(kNode, 2).watch.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_link_local_address_has_the_names_of_its_port) {
+  const wire::Gid link_local = *link_local_of(kNode);
+  const auto directory = directory_of(4);
+  BOOST_TEST(!directory.find_process(link_local, 0, {}).has_value());
+  const auto presence = directory.announce();
+  BOOST_TEST((directory_of(1).find_process(link_local, 0, {}) == std::uint8_t{4}));
+  BOOST_TEST(directory_of(1).watch(link_local, 4).watch.has_value());
+  BOOST_TEST(!directory_of(1).is_deserted(link_local));
 }
 
 BOOST_AUTO_TEST_CASE(watch_tells_a_process_end_despite_the_next_in_its_place) {

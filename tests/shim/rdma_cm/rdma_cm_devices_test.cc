@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -189,7 +190,61 @@ BOOST_AUTO_TEST_CASE(link_local_address_needs_the_interface_of_its_device) {
   sockaddr_in6 peer = address6("fe80::56:7fff:fe2f:5c02", 7399);
   peer.sin6_scope_id = second;
   BOOST_REQUIRE_EQUAL(rdma_resolve_addr(client.id, nullptr, reinterpret_cast<sockaddr*>(&peer), 2000), 0);
-  BOOST_CHECK_EQUAL(channel.take(RDMA_CM_EVENT_ADDR_ERROR), -ENETUNREACH);
+  BOOST_CHECK_EQUAL(channel.take(RDMA_CM_EVENT_ADDR_RESOLVED), 0);
+  BOOST_TEST(device_of(client.id) == "verbena1");
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_to_a_link_local_address_lives_and_ends) {
+  const sockaddr_in6 own = [] {
+    sockaddr_in6 name = address6("fe80::56:7fff:fe2f:5c01", 7400);
+    name.sin6_scope_id = interface_of("verbena1");
+    return name;
+  }();
+  const auto is_own = [&](const sockaddr* address) {
+    const auto* const name = reinterpret_cast<const sockaddr_in6*>(address);
+    return name->sin6_family == AF_INET6 && name->sin6_scope_id == own.sin6_scope_id &&
+           std::equal(std::begin(name->sin6_addr.s6_addr), std::end(name->sin6_addr.s6_addr), own.sin6_addr.s6_addr);
+  };
+  for (const bool is_bound : {true, false}) {
+    Channel active;
+    Channel passive;
+    Id listener(passive);
+    sockaddr_in6 where = own;
+    if (!is_bound) where = address6("::", 7400);
+    BOOST_REQUIRE_EQUAL(rdma_bind_addr(listener.id, reinterpret_cast<sockaddr*>(&where)), 0);
+    BOOST_REQUIRE_EQUAL(rdma_listen(listener.id, 4), 0);
+    Id client(active);
+    sockaddr_in6 to = own;
+    BOOST_REQUIRE_EQUAL(rdma_resolve_addr(client.id, nullptr, reinterpret_cast<sockaddr*>(&to), 2000), 0);
+    BOOST_CHECK_EQUAL(active.take(RDMA_CM_EVENT_ADDR_RESOLVED), 0);
+    BOOST_REQUIRE_EQUAL(rdma_resolve_route(client.id, 2000), 0);
+    BOOST_CHECK_EQUAL(active.take(RDMA_CM_EVENT_ROUTE_RESOLVED), 0);
+    client.make_qp();
+    BOOST_REQUIRE_EQUAL(connect(client), 0);
+    rdma_cm_event* const request = passive.expect(RDMA_CM_EVENT_CONNECT_REQUEST);
+    BOOST_CHECK(request->listen_id == listener.id);
+    Id server(request->id);
+    BOOST_CHECK_EQUAL(rdma_ack_cm_event(request), 0);
+    server.make_qp();
+    BOOST_REQUIRE_EQUAL(rdma_accept(server.id, nullptr), 0);
+    BOOST_CHECK_EQUAL(active.take(RDMA_CM_EVENT_ESTABLISHED), 0);
+    BOOST_CHECK_EQUAL(passive.take(RDMA_CM_EVENT_ESTABLISHED), 0);
+    for (const Id* const id : {&client, &server}) {
+      BOOST_TEST(is_own(rdma_get_local_addr(id->id)));
+      BOOST_TEST(is_own(rdma_get_peer_addr(id->id)));
+      BOOST_TEST(device_of(id->id) == "verbena1");
+      ibv_qp_attr attributes{};
+      ibv_qp_init_attr init{};
+      BOOST_REQUIRE_EQUAL(ibv_query_qp(id->id->qp, &attributes, IBV_QP_AV, &init), 0);
+      BOOST_TEST(unsigned{attributes.ah_attr.grh.sgid_index} == 1u);
+      BOOST_TEST(std::equal(std::begin(own.sin6_addr.s6_addr), std::end(own.sin6_addr.s6_addr),
+                            attributes.ah_attr.grh.dgid.raw));
+    }
+    BOOST_CHECK_EQUAL(rdma_disconnect(client.id), 0);
+    BOOST_CHECK_EQUAL(passive.take(RDMA_CM_EVENT_DISCONNECTED), 0);
+    BOOST_CHECK_EQUAL(rdma_disconnect(server.id), 0);
+    BOOST_CHECK_EQUAL(active.take(RDMA_CM_EVENT_DISCONNECTED), 0);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_client_leaves_by_the_device_of_the_route) {

@@ -41,10 +41,10 @@ void declare(CommandLine& line, CheckOptions& options) {
   line.reporting(options.reporting, "print nothing where rules were judged and none is broken",
                  "a report for programs");
   line.flag("--list", options.list, "the checkers, the clauses they check, and what they say");
-  line.exit_status("0", "packets of RoCE v2 or InfiniBand were judged, and no rule is broken");
+  line.exit_status("0", "packets of RoCE or InfiniBand were judged, and no rule is broken");
   line.exit_status("1", "rules are broken, or packets are malformed");
   line.exit_status(
-      "3", "there was nothing to judge: no packets of RoCE v2 or InfiniBand, or none of which a rule can say anything");
+      "3", "there was nothing to judge: no packets of RoCE or InfiniBand, or none of which a rule can say anything");
   line.exit_status("4", "a file is damaged; no rule is broken up to there");
   line.example("verbena check lost.pcapng", "of a capture that `verbena exec --pcap lost.pcapng` has made");
 }

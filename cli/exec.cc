@@ -41,6 +41,7 @@ struct ExecOptions {
   std::string devices;       // empty: not said
   std::string ports;         // empty: not said
   std::string link;          // empty: whatever the fabric has
+  std::string wire;          // empty: whatever the fabric has, else RoCE v2
   std::string awaited_node;  // empty: none
   std::string pcap;
   std::string pcap_snap = "0";
@@ -80,6 +81,10 @@ void declare(CommandLine& line, ExecOptions& options) {
       "--link", options.link, "KIND",
       "what carries the packets: shm (direct cables), fabric (`verbena fabric`), udp (port 4791), "
       "raw:INTERFACE (CAP_NET_RAW; by commas, one of each device or port) [fabric where one is running, else shm]");
+  line.option(
+      "--wire", options.wire, "WIRE",
+      "which RoCE the GIDs stand for: roce-v2 (UDP over IP), roce-v1 (Ethertype 0x8915, not over udp), or roce: "
+      "each address by v1 and by v2, as a ConnectX has them [what the fabric has, else roce-v2]");
   line.option("--wait-for-listener", options.awaited_node, "K",
               "start the program once one on that node (or address) listens, by TCP or rdma_cm: a client waits for its "
               "server, for a minute at most");
@@ -112,9 +117,8 @@ void declare(CommandLine& line, ExecOptions& options) {
   line.exit_status("125", "the node could not be set up, or no server listened in time");
   line.exit_status("126", "the program cannot be run");
   line.exit_status("127", "there is no such program");
-  line.example("verbena exec --node 1 -- ib_write_bw", "a server; its client, in another shell, is the next");
   line.example("verbena exec --node 2 --wait-for-listener 1 -- ib_write_bw 127.47.91.1",
-               "in whichever order they start");
+               "a client of `verbena exec --node 1 -- ib_write_bw`, in whichever order they start");
 }
 
 bool is_by_rank(const ExecOptions& options) {
@@ -170,6 +174,19 @@ std::optional<std::string> wrong_link(const std::string& link) {
   return std::nullopt;
 }
 
+/// `--wire`, said beside a `--nic` that speaks of it as well. And whether the link carries it.
+std::optional<std::string> wrong_wire(const ExecOptions& options) {
+  const auto tuning = host::parse_nic_tuning(options.nic);
+  if (!tuning) return fmt::format("--nic: {}", tuning.error());
+  if (!options.wire.empty() && tuning->wire) return "--wire: --nic says it as well: leave one of them out";
+  if (!options.wire.empty() && wire::find_wire_kind(options.wire) == nullptr)
+    return fmt::format("--wire '{}': want {}", options.wire, host::wire_rule(options.wire));
+  const wire::WireKind& kind = options.wire.empty() ? fabric::wire_of(*tuning) : *wire::find_wire_kind(options.wire);
+  if (const std::string error = host::wire_error(kind, options.link); !error.empty())
+    return fmt::format("--wire {}: {}", kind.name, error);
+  return std::nullopt;
+}
+
 /// The first thing that is wrong with the options, as one line.
 std::optional<std::string> find_error(const ExecOptions& options) {
   if (!host::is_fabric_name(options.fabric))
@@ -188,7 +205,7 @@ std::optional<std::string> find_error(const ExecOptions& options) {
     if (fault.find('\n') != fault.npos) return "--fault: one fault is one line: give --fault once for each";
     if (const auto parsed = fabric::parse_fault(fault); !parsed) return fmt::format("--fault: {}", parsed.error());
   }
-  if (const auto tuning = host::parse_nic_tuning(options.nic); !tuning) return fmt::format("--nic: {}", tuning.error());
+  if (auto error = wrong_wire(options)) return error;
   if (!options.icrc.empty() && !host::parse_icrc(options.icrc))
     return fmt::format("--icrc '{}': want {}", options.icrc, host::icrc_rule(options.icrc));
   if (!options.wildcard.empty() && options.wildcard != host::kWildcardNode &&
@@ -211,6 +228,15 @@ std::optional<host::FileError> prepare_capture(const ExecOptions& options, std::
   if (realpath(path.c_str(), resolved) == nullptr) return host::file_error(path, errno);
   absolute = resolved;
   return std::nullopt;
+}
+
+/// The settings of the NICs with the wire that somebody has said first. `nic` is well formed.
+std::string with_wire(const std::string& nic, std::string_view wire) {
+  auto tuning = host::parse_nic_tuning(nic);
+  const wire::WireKind* const kind = wire::find_wire_kind(wire);
+  if (!tuning || tuning->wire || kind == nullptr) return nic;
+  tuning->wire = static_cast<std::uint8_t>(kind - wire::kWireKinds);
+  return host::text_of(*tuning);
 }
 
 std::string auto_node(std::uint64_t nodes) {
@@ -277,7 +303,7 @@ std::optional<std::string> find_fabric(const ExecOptions& options, host::LaunchE
                        hello->rails == 1 ? "one port" : fmt::format("{} rails: not more than these", hello->rails));
   if (options.devices.empty() && hello->rails > 1) plan.devices = std::to_string(hello->rails / own.ports);
   plan.link = "fabric";
-  plan.nic = at_speed_of_cable(plan, *hello);
+  plan.nic = with_wire(at_speed_of_cable(plan, *hello), hello->wire);
   if (!options.counts()) plan.stats_path = hello->stats_path;
   return std::nullopt;
 }
@@ -296,7 +322,7 @@ host::LaunchEnvironment plan_of(const ExecOptions& options, const std::string& c
   plan.faults = options.faults;
   plan.seed = options.seed;
   plan.device_name = options.device_name;
-  plan.nic = options.nic;
+  plan.nic = with_wire(options.nic, options.wire);
   plan.icrc = options.icrc;
   plan.wildcard = options.wildcard;
   return plan;

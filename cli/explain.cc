@@ -46,9 +46,9 @@ void declare(CommandLine& line, ExplainOptions& options) {
                  "each conversation and one for the file");
   line.option("--qp", options.qp, "QPN", "only conversations of this queue pair (17, 0x11)");
   line.option("--width", options.width, "N", "columns of the output; the terminal's, or 120");
-  line.exit_status("0", "packets of RoCE v2 or InfiniBand were told, and the file is whole");
+  line.exit_status("0", "packets of RoCE or InfiniBand were told, and the file is whole");
   line.exit_status("1", "the file is damaged: told up to there");
-  line.exit_status("3", "there was nothing to tell: no packets of RoCE v2 or InfiniBand, or none of the queue pair");
+  line.exit_status("3", "there was nothing to tell: no packets of RoCE or InfiniBand, or none of the queue pair");
   line.example("verbena explain --only-problems lost.pcapng", "what went wrong, and what was around it");
 }
 
@@ -134,7 +134,7 @@ Result<captures::Capture, std::string> read_capture(const ExplainOptions& option
 int run_explain(const Arguments& arguments) {
   CommandLine line(
       "verbena explain", "verbena explain [OPTIONS] FILE",
-      "Tells the story of a capture of RoCE v2 or InfiniBand: each conversation as a ladder, with what went wrong.\n");
+      "Tells the story of a capture of RoCE or InfiniBand: each conversation as a ladder, with what went wrong.\n");
   ExplainOptions options;
   declare(line, options);
   if (const auto status = line.parse(arguments)) return *status;

@@ -19,6 +19,7 @@
 #include "emulator/fabric/rails.h"
 #include "emulator/fabric/shape_table.h"
 #include "emulator/fabric/topology.h"
+#include "emulator/host/config/environment.h"
 #include "emulator/host/config/variables.h"
 #include "emulator/host/fabric_process/element_words.h"
 #include "emulator/host/fabric_process/fabric_process.h"
@@ -38,6 +39,7 @@ struct ServeOptions {
   std::string nodes = "2";
   std::string rails;
   std::string planes;
+  std::string wire;
   std::string rate = "100Gbps";
   std::string delay = "500ns";
   std::string queue = "1048576";
@@ -69,6 +71,9 @@ void declare(CommandLine& line, ServeOptions& options) {
       "(127.47.91.1, 127.47.92.1, ...) [1]");
   line.option("--planes", options.planes, "separate|shared",
               "switches of its own for each rail, or all rails in one network [separate]");
+  line.option("--wire", options.wire, "WIRE",
+              "which RoCE the GIDs of its nodes stand for, unless `verbena exec --wire` says otherwise: roce-v2, "
+              "roce-v1, or roce for each address by both [roce-v2]");
   line.option("--rate", options.rate, "RATE", "of every cable, such as 10Gbps; 0: frames take no time");
   line.option("--delay", options.delay, "TIME", "of every cable, such as 5us");
   line.option("--queue", options.queue, "BYTES", "of every port; what does not fit is lost");
@@ -202,6 +207,10 @@ Error read_topology(const ServeOptions& options, host::FabricOptions& into) {
   if (!scenario) return scenario.error().line();
   into.topology = scenario->topology;
   into.detection = scenario->detection;
+  const wire::WireKind& wire = fabric::wire_of(scenario->nics.front());
+  const bool is_same =
+      std::ranges::all_of(scenario->nics, [&](const auto& nic) { return fabric::wire_of(nic) == wire; });
+  if (is_same) into.wire = wire.name;
   into.sockets = {.is_on = scenario->cuts_sockets, .timeout = scenario->socket_timeout};
   if (into.topology.nodes() > host::kNodesMax)
     return fmt::format("{}: a fabric of processes has at most {} nodes, not {}", options.file, host::kNodesMax,
@@ -237,6 +246,9 @@ Error make_options(const ServeOptions& options, host::FabricOptions& into) {
     return fmt::format("--spread {}: flow or packet{}", options.spread,
                        fabric::did_you_mean(options.spread, {"flow", "packet"}));
   if (auto error = take_qos(options.qos, into.topology)) return error;
+  if (!options.wire.empty() && wire::find_wire_kind(options.wire) == nullptr)
+    return fmt::format("--wire '{}': want {}", options.wire, host::wire_rule(options.wire));
+  if (!options.wire.empty()) into.wire = options.wire;
   const auto seed = parse_number(options.seed, 0, UINT64_MAX);
   if (!seed) return fmt::format("--seed {}: not a whole number such as 7", options.seed);
   into.seed = *seed;

@@ -25,6 +25,9 @@ nic::VerbsResult<void> bring_up(WorldState& state, End& end, const ConnectOption
   attributes.state = nic::QpState::rtr;
   attributes.address_vector.destination = sim::host_address(other.host);
   attributes.address_vector.next_hop = sim::host_mac(other.host);
+  const verbena::wire::WireKind& own = fabric::wire_of(state.settings[end.host]);
+  const auto version = fabric::version_between(own, fabric::wire_of(state.settings[other.host]));
+  attributes.address_vector.source_gid_index = fabric::gid_index_of(own, version);
   attributes.address_vector.traffic_class = options.traffic_class;
   attributes.path_mtu_bytes = options.path_mtu;
   attributes.dest_qpn = other.qpn;

@@ -165,6 +165,7 @@ std::vector<nic::NicConfig> configs_of(const fabric::Topology& topology,
   for (std::size_t host = 0; host < of_hosts.size(); ++host) {
     configs[host].window_bytes = of_hosts[host].window_bytes.value_or(configs[host].window_bytes);  // may be more
     fabric::apply(of_hosts[host], configs[host]);
+    fabric::use_wire(fabric::wire_of(of_hosts[host]), configs[host]);
     // What is infinitely fast is not slowed down by halves.
     if (port_rates[host] != 0) configs[host].congestion.line_rate_bits_per_second = port_rates[host];
   }

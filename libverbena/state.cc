@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "emulator/fabric/nic_words.h"
 #include "libverbena/script_run.h"
 #include "libverbena/settings.h"
 #include "wire/packet_builder.h"
+#include "wire/roce_v1.h"
 
 namespace libverbena {
 namespace {
@@ -186,10 +188,13 @@ Result<std::vector<std::byte>> WorldState::make_frame(const End& from, const Pac
     return invalid(to_string(packet.opcode) + " cannot have a payload of " + std::to_string(packet.payload.size()) +
                    " octets");
   const End& to = ends[*from.other];
+  const auto version =
+      fabric::version_between(fabric::wire_of(settings[from.host]), fabric::wire_of(settings[to.host]));
   const wire::FrameTemplate headers(wire::FramePath{.from = sim::host_mac(from.host),
                                                     .to = sim::host_mac(to.host),
                                                     .source = sim::host_address(from.host),
-                                                    .destination = sim::host_address(to.host)});
+                                                    .destination = sim::host_address(to.host),
+                                                    .encapsulation = &wire::encapsulation_of(version)});
   const wire::Bth bth{.opcode = static_cast<wire::Opcode>(packet.opcode),
                       .solicited = packet.solicited,
                       .migrated = true,

@@ -1,9 +1,9 @@
 // Encapsulation: what carries the packets of the InfiniBand transport on a wire, as a row of functions.
 //
-// RoCE v2 is one (Ethernet, IP, UDP; annex A17). Another one is a file like roce_v2.cc with its row, and its place in
-// encapsulations.cc. The transport and the NIC know none of them: they ask a packet in the terms that all have in
-// common (packet_view.h) and build it from a FramePath (frame_template.h). What a network looks at on the way is
-// FramePlaces.
+// RoCE v2 is one (Ethernet, IP, UDP; annex A17), RoCE v1 (roce_v1.h) another. A further one is a file like roce_v1.cc
+// with its row, and its place in encapsulations.cc. The transport and the NIC know none of them: they ask a packet in
+// the terms that all have in common (packet_view.h) and build it from a FramePath (frame_template.h). What a network
+// looks at on the way is FramePlaces.
 // Tested by: tests/wire/encapsulation_test.cc
 #pragma once
 
@@ -34,6 +34,7 @@ struct Encapsulation {
   bool is_on_ethernet = true;                  // false: its packets begin with its own header
   std::array<std::uint16_t, 2> ether_types{};  // that announce it on Ethernet; 0: no second one
   std::uint8_t trailer_bytes = 0;              // behind the ICRC
+  bool is_hidden = false;                      // switches read none of its network header (FramePlaces::is_hidden)
 
   // -- Building: FrameTemplate calls these. --
   /// Writes the headers up to the BTH, without any length, and what they are worth for the ICRC.

@@ -2,11 +2,12 @@
 // file (tests/support/toy_encapsulation.h).
 // Tested by: tests/wire/encapsulation_test.cc
 #include "wire/encapsulation.h"
+#include "wire/roce_v1.h"
 
 namespace verbena::wire {
 
 std::span<const Encapsulation* const> encapsulations() {
-  static constexpr std::array kRows{&kRoceV2, &kInfiniBand};
+  static constexpr std::array kRows{&kRoceV2, &kRoceV1, &kInfiniBand};
   return kRows;
 }
 

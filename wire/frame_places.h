@@ -29,6 +29,7 @@ struct FramePlaces {
   std::uint8_t class_shift = 0;    // the traffic class lies so far up in the 16 bits at network_at
   std::uint8_t checksum_at = 0;    // over the network header (RFC 791); 0: none
   bool carries_transport = false;  // its headers say that a BTH follows, and the frame has them
+  bool is_hidden = false;          // from switches, which read no network header but IP: no DSCP, no ECN, no addresses
   std::uint8_t priority = 0;       // not a place: the PCP of a VLAN tag; 0 as well: no tag
 };
 

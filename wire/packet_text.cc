@@ -130,12 +130,11 @@ void add_telemetry(Buffer& into, const Telemetry& telemetry) {
 }
 
 void add_flags(Buffer& into, const PacketView& packet) {
-  constexpr std::uint8_t kCongestionExperienced = 3;
   constexpr std::uint16_t kDefaultPkeyBase = 0x7fff;  // the top bit is full or limited membership
   const Bth& bth = packet.bth();
   if (bth.ack_request) add(into, " ack-request");
   if (bth.solicited) add(into, " solicited");
-  if ((packet.network().traffic_class() & 3) == kCongestionExperienced) add(into, " CE");
+  if (packet.network().is_congestion_marked()) add(into, " CE");
   if (bth.fecn) add(into, " FECN");
   if (bth.becn) add(into, " BECN");
   if (has_telemetry(packet)) add_telemetry(into, telemetry_of(packet));

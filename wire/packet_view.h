@@ -62,13 +62,15 @@ class NetworkView {
  public:
   Gid source() const;
   Gid destination() const;
+  /// Whether it is what most packets are: RoCE v2 over IPv4. No question is cheaper.
+  bool is_roce_v2_ipv4() const;
   /// The same as comparing source() and destination(), without making a GID of an IPv4 address.
   bool is_from(const Gid& gid) const;
   bool is_to(const Gid& gid) const;
   /// DSCP in the upper six bits, ECN in the lower two.
   std::uint8_t traffic_class() const;
   /// Whether a switch has marked the packet (RFC 3168).
-  bool is_congestion_marked() const { return (traffic_class() & kEcnMask) == kEcnCongestionExperienced; }
+  bool is_congestion_marked() const;
   /// The address from which the packet came over its last wire.
   PathAddress last_hop() const;
   /// How many routers it may still pass; 0 as well: it has no header that says so.
@@ -111,7 +113,7 @@ class PacketView {
     if (ip_at_ != EthernetLayout::bytes + VlanLayout::bytes) return std::nullopt;
     return header<VlanLayout>(EthernetLayout::bytes);
   }
-  /// Only of RoCE v2, as is udp(). Valid as long as this view.
+  /// Of RoCE v2, as is udp(); of RoCE v1 the GRH, which is laid out as an IPv6 header. Valid as long as this view.
   IpView ip() const { return {headers_.data() + ip_at_, is_ipv4_}; }
   Udp udp() const { return header<UdpLayout>(bth_at_ - UdpLayout::bytes); }
 
@@ -237,6 +239,9 @@ inline const std::byte* NetworkView::address(std::size_t number) const {
   if (packet_.has_ip()) return packet_.ip().destination();
   return gid_at(address(1), packet_.places_.address_bytes);
 }
+[[gnu::always_inline]] inline bool NetworkView::is_roce_v2_ipv4() const {
+  return packet_.is_ipv4_;
+}
 [[gnu::always_inline]] inline bool NetworkView::is_from(const Gid& gid) const {
   return packet_.is_ipv4_ ? packet_.ipv4().is_from(gid) : source() == gid;
 }
@@ -246,6 +251,13 @@ inline const std::byte* NetworkView::address(std::size_t number) const {
 inline std::uint8_t NetworkView::traffic_class() const {
   if (packet_.is_ipv4_) return packet_.ipv4().traffic_class();
   return packet_.has_ip() ? packet_.ip().traffic_class() : traffic_class_of(packet_.headers_, packet_.places_);
+}
+inline bool NetworkView::is_congestion_marked() const {
+  const auto is_mark = [](std::uint8_t traffic_class) {
+    return (traffic_class & kEcnMask) == kEcnCongestionExperienced;
+  };
+  if (packet_.is_ipv4_) return is_mark(packet_.ipv4().traffic_class());
+  return is_mark(traffic_class()) && (packet_.has_ip() || !packet_.places_.is_hidden);
 }
 inline NetworkHeader NetworkView::header() const {
   if (!packet_.is_roce_v2()) return NetworkHeader::grh;

@@ -53,7 +53,7 @@ class ExchangeSide final : private host::FrameSink {
     attributes.access = kAccess;
     modify(attributes, kQpState | kQpPkeyIndex | kQpPort | kQpAccessFlags);
     attributes.state = QpState::rtr;
-    attributes.address_vector.destination = peer.nic_.config().gids[0];
+    attributes.address_vector.destination = peer.nic_.config().gids[0].gid;
     attributes.address_vector.next_hop = peer.nic_.config().ports[0].mac;
     attributes.path_mtu_bytes = 4096;
     attributes.dest_qpn = peer.nic_.qpn(peer.qp_);

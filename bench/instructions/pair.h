@@ -86,7 +86,7 @@ struct End {
     attributes.access = kRemoteWrite;
     modify(attributes, kQpState | kQpPkeyIndex | kQpPort | kQpAccessFlags);
     attributes.state = QpState::rtr;
-    attributes.address_vector.destination = peer.nic.config().gids[0];
+    attributes.address_vector.destination = peer.nic.config().gids[0].gid;
     attributes.address_vector.next_hop = peer.nic.config().ports[0].mac;
     attributes.path_mtu_bytes = 4096;
     attributes.dest_qpn = peer.nic.qpn(peer.qp);

@@ -90,8 +90,9 @@ class Rate {
 };
 
 std::uint64_t frame_octets(const wire::PacketView& packet) {
-  const std::size_t ip = packet.ip().is_v4() ? wire::Ipv4Layout::bytes : wire::Ipv6Layout::bytes;
-  return packet.network().places().network_at + ip + packet.udp().bytes;
+  const wire::FramePlaces places = packet.network().places();
+  const bool is_v1 = packet.network().header() == wire::NetworkHeader::grh;
+  return places.network_at + places.network_bytes + (is_v1 ? packet.ip().v6().payload_bytes : packet.udp().bytes);
 }
 
 class QpRate final : public Rule {

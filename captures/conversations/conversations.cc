@@ -168,7 +168,9 @@ std::vector<Conversation> Pairing::conversations() {
 }  // namespace
 
 ClassMask classes_of(const wire::PacketView& packet) {
-  const unsigned by_dscp = packet.network().traffic_class() >> 5;
+  // What no switch reads has class 0.
+  const bool is_read = !packet.network().places().is_hidden;
+  const unsigned by_dscp = is_read ? packet.network().traffic_class() >> 5 : 0;
   const auto vlan = packet.vlan();
   return static_cast<ClassMask>(1u << by_dscp | (vlan ? 1u << vlan->priority : 0u));
 }
@@ -189,7 +191,10 @@ std::vector<Conversation> find_conversations(const Capture& capture) {
       pairing.add_again(i, view, sightings.of(i));
   }
   pairing.pair_leftovers();
-  return pairing.conversations();
+  std::vector<Conversation> found = pairing.conversations();
+  for (Conversation& one : found)
+    one.is_roce_v1 = capture.packets()[one.packets.front()].view().network().header() == wire::NetworkHeader::grh;
+  return found;
 }
 
 }  // namespace verbena::captures

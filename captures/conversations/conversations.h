@@ -32,6 +32,7 @@ struct End {
 
 struct Conversation {
   wire::Transport transport{};
+  bool is_roce_v1 = false;
   std::array<End, 2> ends;             // 0: who sent the first request
   std::uint32_t path_mtu_bytes = 0;    // 0: not seen
   ClassMask classes = 0;               // that its packets may be in

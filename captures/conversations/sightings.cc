@@ -36,8 +36,8 @@ std::uint64_t mixed(std::uint64_t hash, std::span<const std::byte> octets) {
   return mixed(hash, rest);
 }
 
-/// Of all that is the same wherever the frame passes: who sent it to whom, and what follows the UDP header. Of a cut
-/// packet only the BTH: files that are merged may have been cut at several lengths.
+/// Of all that is the same wherever the frame passes: who sent it to whom, and what follows the UDP header or the GRH.
+/// Of a cut packet only the BTH: files that are merged may have been cut at several lengths.
 std::uint64_t key_of(const Packet& packet, const wire::PacketView& view) {
   std::uint64_t hash = mixed(view.network().entropy(), view.payload_bytes());
   for (const wire::Gid& gid : {view.source(), view.destination()})

@@ -205,7 +205,7 @@ constexpr LayerRow kEtherTypeRows[] = {
     type_row(0x8906, "FCoE"),
     type_row(0x8909, "Cisco metadata", strip_cisco_metadata),
     type_row(0x8914, "FCoE initialization"),
-    type_row(0x8915, "RoCE v1"),
+    type_row(0x8915, "RoCE v1", find_roce_v1),
     type_row(0x8926, "VN-tag", strip_vn_tag),
     type_row(0x892f, "HSR", strip_hsr),
     type_row(0x893f, "E-tag", strip_e_tag),

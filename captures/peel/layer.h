@@ -1,4 +1,4 @@
-// Layers: what may stand around a RoCE v2 packet in a capture, as rows of tables, and the walk from the outside in.
+// Layers: what may stand around a RoCE packet in a capture, as rows of tables, and the walk from the outside in.
 //
 // A row says what the layer is called, by which number the layer outside of it announces it, and how it is stripped.
 // Solely that; peeler.h walks, capture.h keeps what was found. The tables: link_layers.cc (link types),
@@ -46,7 +46,7 @@ constexpr Announced ether_type(std::uint32_t number) {
 /// What became of a layer.
 enum class Step : std::uint8_t {
   next,      // stripped: Walk::next announces what follows
-  found,     // a RoCE v2 packet: UDP to port 4791
+  found,     // a RoCE packet: UDP to port 4791, or a GRH (Walk::is_roce_v1)
   named,     // it ends here: nothing within is read
   short_of,  // it is not all there: Octets::is_cut says whether the capture has cut it
   broken,    // it is not as its specification says
@@ -83,6 +83,7 @@ struct Walk {
   bool has_sequence = false;     // of GRE, by which ERSPAN's types differ
   IpHeader ip;
   bool has_ip = false;
+  bool is_roce_v1 = false;  // what was found begins with a GRH: `left`
   Piece piece;
   std::size_t opcode_at = 0;        // of a packet of InfiniBand: its BTH
   std::vector<std::string> layers;  // "VLAN 100", "VXLAN 42"
@@ -136,6 +137,8 @@ inline Step begin_mpls(Walk& walk) {
 /// MPLS: labels down to the bottom of the stack, then what the first octets look like (RFC 4928).
 Step strip_mpls(Walk& walk);
 Step strip_ip(Walk& walk);
+/// A packet behind a GRH (roce_v1_layer.cc).
+Step find_roce_v1(Walk& walk);
 Step strip_gre(Walk& walk);
 /// InfiniBand from its LRH on, and a link packet, which has none.
 Step strip_infiniband(Walk& walk);

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "wire/icrc.h"
+#include "wire/roce_v1.h"
 
 namespace verbena::captures {
 
@@ -173,7 +174,38 @@ Peeled Peeler::carried(const Walk& walk, const wire::CapturedPacket& captured) {
   return peeled;
 }
 
+/// The parser knows it behind an Ethernet header alone. Where another layer stands in front, a copy gets one, with the
+/// addresses of the frame that it was in.
+Peeled Peeler::found_roce_v1(const Walk& walk, const wire::CapturedPacket& captured) {
+  Peeled peeled = of_kind(Peeled::Kind::roce);
+  peeled.packet = captured;
+  peeled.packet.link_type = wire::LinkType::ethernet;
+  peeled.opcode = static_cast<std::uint8_t>(walk.left.u8(wire::kGrhBytes));
+  peeled.packet.original_bytes = kEthernetBytes + walk.left.on_wire();
+  if (walk.behind_ethernet) {
+    Octets frame = walk.ethernet;
+    frame.limit(kEthernetBytes + walk.left.on_wire());
+    peeled.packet.bytes = frame.bytes();
+    return peeled;
+  }
+  const std::span<std::byte> frame = arena_.room(kEthernetBytes + walk.left.size());
+  if (frame.empty()) {
+    peeled.kind = Peeled::Kind::other;
+    peeled.name = "RoCE v1, more than there is room for";
+    return peeled;
+  }
+  constexpr std::size_t kTypeAt = kEthernetBytes - 2;
+  std::ranges::fill(frame.first(kTypeAt), std::byte{0});
+  const auto outer = walk.ethernet.bytes();
+  if (outer.size() >= kTypeAt) std::ranges::copy(outer.first(kTypeAt), frame.begin());
+  store_u16(frame, kTypeAt, wire::kEtherTypeRoceV1);
+  std::ranges::copy(walk.left.bytes(), frame.begin() + kEthernetBytes);
+  peeled.packet.bytes = frame;
+  return peeled;
+}
+
 Peeled Peeler::found(const Walk& walk, const wire::CapturedPacket& captured) {
+  if (walk.is_roce_v1) return found_roce_v1(walk, captured);
   Peeled peeled = of_kind(Peeled::Kind::roce);
   const IpHeader& ip = walk.ip;
   peeled.packet = captured;

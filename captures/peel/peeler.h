@@ -1,4 +1,4 @@
-// The peeler: takes off what stands around a RoCE v2 packet in a capture, or says what the packet is instead.
+// The peeler: takes off what stands around a RoCE packet in a capture, or says what the packet is instead.
 //
 // Solely responsible for the walk from the outside in, its bounds, and the packet that is left: one that the parser of
 // wire/ can read, which knows of no layers. Where a header in between had to go (IP options, extension headers,
@@ -41,6 +41,7 @@ class Peeler {
   Peeled walk(Walk& walk, const wire::CapturedPacket& captured);
   static Peeled carried(const Walk& walk, const wire::CapturedPacket& captured);
   Peeled found(const Walk& walk, const wire::CapturedPacket& captured);
+  Peeled found_roce_v1(const Walk& walk, const wire::CapturedPacket& captured);
 
   Arena arena_;
   Fragments fragments_{arena_};

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "wire/counted.h"
+
 namespace verbena::captures {
 
 namespace {
@@ -191,15 +193,10 @@ std::string packet_noun(const Capture& capture) {
 
 std::string why_no_packets(const Capture& capture) {
   if (capture.total_count() == 0) return "the file has no packets";
-  std::string names;
-  for (const wire::Encapsulation* const row : wire::encapsulations()) {
-    const bool is_last = row == wire::encapsulations().back();
-    names += fmt::format("{}{}", names.empty() ? "" : (is_last ? " or " : ", "), row->name);
-  }
   const std::string which = capture.total_count() == 1
                                 ? "the only packet cannot"
                                 : fmt::format("none of the {} packets can", capture.total_count());
-  return fmt::format("{} be read as {}: {}", which, names, other_packets(capture));
+  return fmt::format("{} be read as RoCE or InfiniBand: {}", which, other_packets(capture));
 }
 
 }  // namespace verbena::captures

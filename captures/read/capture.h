@@ -34,7 +34,7 @@ struct Captured {
   wire::Direction direction = wire::Direction::unknown;
 };
 
-/// A packet of the transport in the file, parsed: of RoCE v2, or of InfiniBand.
+/// A packet of the transport in the file, parsed: of RoCE, or of InfiniBand.
 struct Packet {
   std::uint32_t number = 0;  // in the file, from 1, as Wireshark counts
   Time time;                 // since the first packet of the file
@@ -70,7 +70,7 @@ struct MalformedPacket {
   bool is_hit = false;  // a note says that a fault of Verbena has hit it
 };
 
-/// So many packets of one kind: that are not RoCE v2, by what they are, or that are, by the layers around them.
+/// So many packets of one kind: that are not RoCE, by what they are, or that are, by the layers around them.
 struct Kind {
   std::string name;
   std::uint64_t count = 0;
@@ -91,7 +91,7 @@ class Capture {
   std::uint64_t malformed_count() const { return malformed_count_; }
   /// Of these, so many that a fault of Verbena has hit.
   std::uint64_t hit_malformed_count() const { return hit_malformed_count_; }
-  /// Packets of which the snap length has left less than their BTH: RoCE v2 or not, nobody knows.
+  /// Packets of which the snap length has left less than their BTH: RoCE or not, nobody knows.
   std::uint64_t headless_count() const { return headless_count_; }
   /// Those of packets() whose BTH is there, and what is behind it is cut off.
   std::uint64_t lacking_headers_count() const { return lacking_headers_count_; }
@@ -146,7 +146,7 @@ std::string other_packets(const Capture& capture);
 /// "RoCE v2 packet": what its packets() are; "packet" where they are of several kinds.
 std::string packet_noun(const Capture& capture);
 /// Of a capture without packets(): "the file has no packets",
-/// "none of the 3 packets can be read as RoCE v2 or InfiniBand: 3 ARP, not read".
+/// "none of the 3 packets can be read as RoCE or InfiniBand: 3 ARP, not read".
 std::string why_no_packets(const Capture& capture);
 
 }  // namespace verbena::captures

@@ -4,8 +4,6 @@
 
 namespace verbena::captures {
 
-namespace {}  // namespace
-
 FlowTracker::FlowTracker(const Capture& capture, const Conversation& conversation)
     : timeline_(capture, conversation), has_headless_(capture.headless_count() != 0) {
   if (!capture.packets().empty()) end_ = capture.packets().back().time;

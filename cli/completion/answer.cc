@@ -14,6 +14,7 @@
 #include "emulator/host/config/nic_tuning.h"
 #include "emulator/host/config/own_node.h"
 #include "emulator/host/config/variables.h"
+#include "wire/roce_version.h"
 
 namespace verbena::cli::completion {
 namespace {
@@ -97,6 +98,12 @@ Candidates shapes() {
   return all;
 }
 
+Candidates wires() {
+  Candidates all;
+  for (const wire::WireKind& kind : wire::kWireKinds) all.push_back({std::string(kind.name), ""});
+  return all;
+}
+
 /// One word with blanks in it, of which the last is being written.
 Candidates nic_settings(const std::string& word) {
   const std::size_t blank = word.rfind(' ');
@@ -109,6 +116,7 @@ Candidates values_of(const Line& line, const help::OptionText& option, const std
   if (option.name == "--fabric") return fabrics();
   if (option.name == "--link") return link_kinds(word);
   if (option.name == "--topology") return shapes();
+  if (option.name == "--wire") return wires();
   if (option.name == "--fault") return rules(word);
   if (option.name == "--nic") return nic_settings(word);
   if (option.type == "DIR" || option.type == "DIRECTORY") return folders(word);

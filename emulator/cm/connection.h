@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "wire/encapsulation.h"
 #include "wire/management.h"
 #include "wire/path_address.h"
 #include "wire/time.h"
@@ -49,6 +50,7 @@ struct Path {
   wire::Gid address;
   wire::Gid source;  // our own address at this end; zero: the port's (Config::address)
   wire::PathAddress next_hop;
+  const wire::Encapsulation* encapsulation = &wire::kRoceV2;  // of the messages, and of the connection
   std::uint8_t traffic_class = 0;
   std::uint8_t hop_limit = 64;
   std::uint32_t flow_label = 0;

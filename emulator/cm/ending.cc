@@ -184,6 +184,7 @@ std::vector<LastWord> Ending::last_words(const PeerProcess& peer, std::uint32_t 
     if (!mad) continue;
     const Path& path = connection.agreement.path;
     wire::FramePath way;
+    way.encapsulation = path.encapsulation;
     way.from = path.next_hop;
     way.source = path.address;
     way.to = config_.path_address;

@@ -31,6 +31,7 @@ std::size_t Outbox::transmit(nic::TransmitPort& port, std::size_t budget) {
   for (; sent < budget && !waiting_.empty(); ++sent) {
     const Datagram& next = waiting_.front();
     wire::FramePath path = origin_;
+    path.encapsulation = next.path.encapsulation;
     path.to = next.path.next_hop;
     path.destination = next.path.address;
     if (next.path.source != wire::Gid{}) path.source = next.path.source;

@@ -39,6 +39,7 @@ void Reception::receive(Time now, const wire::PacketView& packet) {
   back.address = packet.source();
   back.source = packet.destination();
   back.next_hop = packet.network().last_hop();
+  back.encapsulation = &packet.network().encapsulation();
   back.traffic_class = packet.network().traffic_class() & 0xfc;
   const Message message{*header, packet.payload().subspan(wire::MadHeaderLayout::bytes), back};
   switch (header->attribute) {

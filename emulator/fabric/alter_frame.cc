@@ -52,13 +52,14 @@ void flip(std::span<std::byte> frame, std::uint32_t flip_bit, bool repair_icrc) 
 
 bool is_ecn_capable(std::span<const std::byte> frame) {
   const auto places = wire::find_places(frame);
-  return places && (wire::traffic_class_of(frame, *places) & wire::kEcnMask) != 0;
+  return places && !places->is_hidden && (wire::traffic_class_of(frame, *places) & wire::kEcnMask) != 0;
 }
 
 bool mark_congestion(std::span<std::byte> frame) {
   const auto places = wire::find_places(frame);
-  if (places) wire::mark_congestion_at(frame, *places);
-  return places.has_value();
+  const bool can_mark = places && !places->is_hidden;
+  if (can_mark) wire::mark_congestion_at(frame, *places);
+  return can_mark;
 }
 
 AlteredFrame alter_frame(std::span<std::byte> frame, const FaultVerdict& verdict) {

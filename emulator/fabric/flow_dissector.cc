@@ -55,6 +55,13 @@ std::uint64_t hash_of_addresses(const std::byte* at, std::size_t address_bytes) 
   return mix_all({load_u64(at), load_u64(at + 8), load_u64(at + 16), load_u64(at + 24)});
 }
 
+/// Of what a switch tells flows apart by. Of a frame whose network header it does not read: both Ethernet addresses.
+std::uint64_t hash_of_ends(std::span<const std::byte> frame, const wire::FramePlaces& places) {
+  if (!places.is_hidden) return hash_of_addresses(frame.data() + places.addresses_at, places.address_bytes);
+  constexpr std::size_t kLastFourAt = 8;  // of the twelve octets
+  return mix_all({load_u64(frame.data()), load_u64(frame.data() + kLastFourAt) & UINT32_MAX});
+}
+
 std::uint32_t load_entropy(std::span<const std::byte> frame, const wire::FramePlaces& places) {
   if (places.entropy_at == 0) return 0;
   const std::byte* const at = frame.data() + places.entropy_at;
@@ -75,10 +82,9 @@ FlowDissector look_at(std::span<const std::byte> stored, std::size_t bytes, bool
   }
   look.is_known = true;
   const unsigned ecn = wire::traffic_class_of(stored, *places) & wire::kEcnMask;
-  look.ecn_capable = ecn != 0 && ecn != wire::kEcnCongestionExperienced;
+  look.ecn_capable = !places->is_hidden && ecn != 0 && ecn != wire::kEcnCongestionExperienced;
   look.destination = wire::destination_of(stored, *places);
-  const std::uint64_t addresses = hash_of_addresses(stored.data() + places->addresses_at, places->address_bytes);
-  look.flow_hash = static_cast<std::uint32_t>(mix(mix(addresses) ^ load_entropy(stored, *places)));
+  look.flow_hash = static_cast<std::uint32_t>(mix(mix(hash_of_ends(stored, *places)) ^ load_entropy(stored, *places)));
   look.header_bytes = header_bytes(stored, places->bth_at);
   if (with_digest) look.digest = digest_of(stored.first(look.header_bytes).subspan(places->network_at));
   return look;
@@ -88,6 +94,7 @@ FrameMarking look_at_marking(std::span<const std::byte> frame) {
   constexpr unsigned kDscpShift = 2;
   const auto places = wire::find_places(frame);
   if (!places) return {};
+  if (places->is_hidden) return {0, places->priority};
   return {static_cast<std::uint8_t>(wire::traffic_class_of(frame, *places) >> kDscpShift), places->priority};
 }
 

@@ -18,7 +18,7 @@ using wire::FlowKey;
 struct FlowDissector {
   bool is_known = false;         // its encapsulation
   bool ecn_capable = false;      // ECT(0) or ECT(1)
-  std::uint32_t flow_hash = 0;   // of both addresses and the entropy (UDP source port)
+  std::uint32_t flow_hash = 0;   // of both addresses and the entropy; of RoCE v1, Ethernet's addresses
   std::uint32_t digest = 0;      // of all headers from the network header on
   std::size_t header_bytes = 0;  // all of them; of what is not known, all that is stored
   wire::Gid destination;
@@ -30,7 +30,7 @@ FlowDissector look_at(std::span<const std::byte> stored, std::size_t bytes, bool
 
 /// What says a frame's traffic class.
 struct FrameMarking {
-  std::uint8_t dscp = 0;  // 0 as well: its encapsulation is not known
+  std::uint8_t dscp = 0;  // 0 as well: switches read none of it
   std::uint8_t pcp = 0;   // 0 as well: it has no VLAN tag
 };
 FrameMarking look_at_marking(std::span<const std::byte> frame);

@@ -9,6 +9,7 @@
 
 #include "emulator/nic/congestion/congestion_config.h"
 #include "emulator/nic/objects/loss_recovery_config.h"
+#include "wire/roce_version.h"
 #include "wire/time.h"
 
 namespace verbena::fabric {
@@ -18,6 +19,7 @@ struct NicSettings {
   std::optional<std::uint8_t> read_depth;              // reads and atomics in flight that a QP may have, each way
   std::optional<std::uint64_t> speed_bits_per_second;  // of the NIC's own port
   std::optional<std::uint32_t> window_bytes;           // that a QP has in flight
+  std::optional<std::uint8_t> wire;                    // which of wire::kWireKinds; nothing: the default one
   std::optional<std::uint8_t> timeout;                 // code: 4.096 us x 2^timeout; 0: none
   std::optional<std::uint8_t> retry_count;
   std::optional<std::uint8_t> rnr_retry;      // 7: for ever
@@ -44,5 +46,10 @@ struct NicSettings {
 
   bool operator==(const NicSettings&) const = default;
 };
+
+/// Which versions of RoCE the NIC's GIDs have.
+inline const wire::WireKind& wire_of(const NicSettings& settings) {
+  return settings.wire ? wire::kWireKinds[*settings.wire] : wire::kWireKindDefault;
+}
 
 }  // namespace verbena::fabric

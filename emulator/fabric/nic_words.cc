@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "emulator/fabric/congestion_words.h"
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/fabric/loss_recovery_words.h"
+#include "wire/roce_v1.h"
 
 namespace verbena::fabric {
 namespace {
@@ -21,6 +23,10 @@ constexpr std::uint64_t kAcknowledgeEveryMax = 1 << 20;
 constexpr std::uint64_t kDscpMax = 63;
 constexpr std::array<Named<std::uint64_t>, 5> kMtus{
     {{"256", 256}, {"512", 512}, {"1024", 1024}, {"2048", 2048}, {"4096", 4096}}};
+
+static_assert(std::size(wire::kWireKinds) == 3, "the row of `wire` names each");
+constexpr std::array<Named<std::uint64_t>, 3> kWires{
+    {{wire::kWireKinds[0].name, 0}, {wire::kWireKinds[1].name, 1}, {wire::kWireKinds[2].name, 2}}};
 
 // -- How a member keeps a value
 
@@ -147,6 +153,13 @@ constexpr NicWord kWords[] = {
      .set = set<&Said::window_bytes>,
      .get = get<&Said::window_bytes>,
      .apply = lower<&Said::window_bytes, &Config::window_bytes>},
+    {.name = "wire",  // of the GID table: use_wire(), host/node/identity.h
+     .right = "want roce-v2, roce-v1 or roce",
+     .of = Of::nic,
+     .value = NicValue::choice,
+     .choices = kWires,
+     .set = set<&Said::wire>,
+     .get = get<&Said::wire>},
     applied(number_word<&Said::timeout>("timeout", "want a code from 0 to 31: 4.096us x 2^code", Of::nic, 0,
                                         kTimeoutCodeMax),
             replace<&Said::timeout, &Qp::timeout>),
@@ -193,6 +206,12 @@ std::string_view unit_of(NicValue value) {
   return "";
 }
 
+std::string value_text(const NicWord& word, std::uint64_t value) {
+  for (const Named<std::uint64_t>& choice : word.choices)
+    if (choice.value == value) return std::string(choice.name);
+  return std::to_string(value) + std::string(unit_of(word.value));
+}
+
 std::optional<std::uint64_t> read(const NicWord& word, std::string_view text) {
   switch (word.value) {
     case NicValue::time: {
@@ -229,8 +248,7 @@ std::string text_of(const NicSettings& settings, std::span<const NicWord> words)
   std::string text;
   for (const NicWord& word : words)
     if (const auto value = word.get(settings))
-      text += (text.empty() ? "" : " ") + std::string(word.name) + "=" + std::to_string(*value) +
-              std::string(unit_of(word.value));
+      text += (text.empty() ? "" : " ") + std::string(word.name) + "=" + value_text(word, *value);
   for (const std::string& policy : {text_of(settings.congestion), text_of(settings.loss_recovery)})
     if (!policy.empty()) text += (text.empty() ? "" : " ") + policy;
   return text;
@@ -273,6 +291,24 @@ void apply(const NicSettings& settings, nic::NicConfig& config, std::span<const 
 void apply(const NicSettings& settings, nic::QpAttributes& attributes, std::span<const NicWord> words) {
   for (const NicWord& word : words)
     if (word.apply_to_qp != nullptr) word.apply_to_qp(settings, attributes);
+}
+
+void use_wire(const wire::WireKind& wire, nic::NicConfig& config) {
+  const wire::Gid address = config.gids[0].gid;
+  config.gid_count = 0;
+  for (const wire::RoceVersion version : {wire::RoceVersion::v1, wire::RoceVersion::v2})
+    if (wire.has(version)) config.gids[config.gid_count++] = {address, wire::encapsulation_of(version)};
+}
+
+wire::RoceVersion version_between(const wire::WireKind& own, const wire::WireKind& peer) {
+  using enum wire::RoceVersion;
+  if (own.has_v2 && peer.has_v2) return v2;
+  if (own.has_v1 && peer.has_v1) return v1;
+  return own.has_v2 ? v2 : v1;
+}
+
+std::uint8_t gid_index_of(const wire::WireKind& own, wire::RoceVersion version) {
+  return own.has_v1 && version == wire::RoceVersion::v2 ? 1 : 0;
 }
 
 }  // namespace verbena::fabric

@@ -62,6 +62,14 @@ Duration cnp_interval_of(const nic::CongestionConfig& congestion, Duration said)
 
 /// Limits are lowered and never raised; the rest becomes what is said. The line rate stays, unless there is a speed.
 void apply(const NicSettings& settings, nic::NicConfig& config, std::span<const NicWord> words = nic_words());
+/// Makes entry 0 of a NIC with one address the entries that the address has on this wire: by v1, by v2, or by both in
+/// this order.
+void use_wire(const wire::WireKind& wire, nic::NicConfig& config);
+/// By which version two such NICs talk if nobody says: RoCE v2 if both have it, else v1. Those that have none in common
+/// send by what each has, and hear nothing.
+wire::RoceVersion version_between(const wire::WireKind& own, const wire::WireKind& peer);
+/// The entry of a version that the wire has.
+std::uint8_t gid_index_of(const wire::WireKind& own, wire::RoceVersion version);
 /// Of a modify_qp. What is not said stays as it is.
 void apply(const NicSettings& settings, nic::QpAttributes& attributes, std::span<const NicWord> words = nic_words());
 

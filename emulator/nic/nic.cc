@@ -80,18 +80,37 @@ bool is_for_arrival_port(const NicState& nic, const wire::PacketView& packet) {
   const std::uint8_t port = nic.arrival_port;
   const Qp* const qp = nic.qpns.find(packet.bth().dest_qp);
   if (qp != nullptr && qp->attributes.port != port) return false;
-  return packet.destination().is_multicast() ||
-         std::ranges::any_of(nic.config.gids_of(port),
-                             [&](const wire::Gid& own) { return packet.network().is_to(own); });
+  return packet.destination().is_multicast() || std::ranges::any_of(nic.config.gids_of(port), [&](const GidEntry& own) {
+           return packet.network().is_to(own.gid);
+         });
+}
+
+/// Why a packet is none by its version of RoCE: the address that it names has no GID of that version, or its QP's path
+/// has one of another.
+std::optional<Counter> objection_to_version(const NicState& nic, const wire::PacketView& packet) {
+  const wire::Encapsulation& by = packet.network().encapsulation();
+  const bool is_for_group = packet.destination().is_multicast();
+  const auto gids = nic.config.gids_of(nic.arrival_port);
+  if (std::ranges::none_of(gids, [&](const GidEntry& own) {
+        return own.encapsulation == &by && (is_for_group || packet.network().is_to(own.gid));
+      }))
+    return Counter::rx_dropped_wrong_destination;
+  const Qp* const qp = nic.qpns.find(packet.bth().dest_qp);
+  if (qp == nullptr || !qp->service->is_connected || !qp->accepts_packets()) return std::nullopt;
+  const AddressVector& path = qp->attributes.address_vector;
+  if (nic.config.gids_of(path.port)[path.source_gid_index].encapsulation == &by) return std::nullopt;
+  return Counter::rx_dropped_wrong_source;
 }
 
 /// False: the frame goes no further.
 [[gnu::cold, gnu::noinline]] bool examine(NicState& nic, const wire::PacketView& packet, wire::IcrcState icrc) {
   if (nic.steering.sniffers != 0) sniff_received(nic, packet.frame(), icrc);
-  if (nic.config.port_count == 1 || is_for_arrival_port(nic, packet)) return true;
+  auto wrong = nic.config.is_roce_v2_alone() ? std::nullopt : objection_to_version(nic, packet);
+  if (nic.config.port_count != 1 && !is_for_arrival_port(nic, packet)) wrong = Counter::rx_dropped_wrong_destination;
+  if (!wrong) return true;
   nic.arrival_counters->add(Counter::rx_packets);
   nic.arrival_counters->add(Counter::rx_bytes, packet.frame().size());
-  nic.arrival_counters->add(Counter::rx_dropped_wrong_destination);
+  nic.arrival_counters->add(*wrong);
   return false;
 }
 
@@ -102,7 +121,8 @@ bool is_for_arrival_port(const NicState& nic, const wire::PacketView& packet) {
     receive_group(nic, packet, {});
   else if (to == wire::kGsiQpn && reason == Counter::rx_dropped_no_qp && nic.management != nullptr)
     nic.management->management_datagram(now, nic.arrival_port, packet);
-  else
+  else if (nic.steering.rules.empty() || nic.takes(packet.network().encapsulation()) ||
+           !receive_ethernet(nic, packet.frame(), {}))
     nic.arrival_counters->add(reason);
 }
 

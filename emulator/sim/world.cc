@@ -100,8 +100,7 @@ World::State::State(fabric::Topology topology, std::span<const nic::NicConfig> n
     Host& host = hosts[id];
     host.config = nics[nics.size() == 1 ? 0 : id];
     host.config.ports[0].mac = host_mac(id);
-    host.config.gids = {host_address(id)};
-    host.config.gid_count = 1;
+    for (std::uint8_t i = 0; i < host.config.gid_count; ++i) host.config.gids[i].gid = host_address(id);
     host.config.qpn_base = wire::Qpn((id % 255 + 1) << 16);
     host.config.seed = fabric::mix_all({with.seed, id});
     build_nic(host);

@@ -59,9 +59,9 @@ wire::MacAddress host_mac(HostId host);
 
 class World {
  public:
-  /// The topology has passed fabric::check(). `nics[i]` configures host i; address, MAC, QPN base and seed in it are
-  /// replaced (host_address(i), ...). One element: the same for all hosts. Addresses that memory regions are registered
-  /// at are pointers into this process; in a payload-free world they are never followed.
+  /// The topology has passed fabric::check(). `nics[i]` configures host i; the address of each of its GIDs, MAC, QPN
+  /// base and seed in it are replaced (host_address(i), ...). One element: the same for all hosts. Addresses that
+  /// memory regions are registered at are pointers into this process; in a payload-free world they are never followed.
   World(fabric::Topology topology, std::span<const nic::NicConfig> nics, const WorldOptions& options);
   ~World();
   World(const World&) = delete;

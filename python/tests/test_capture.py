@@ -143,7 +143,7 @@ def test_a_capture_of_which_nothing_can_be_judged_is_no_good_one(tmp_path):
     arp = bytes(12) + b"\x08\x06" + bytes(28)
     path = tmp_path / "arp.pcap"
     path.write_bytes(header + bytes(8) + 2 * len(arp).to_bytes(4, "little") + arp)
-    with pytest.raises(NothingToJudge, match="the only packet cannot be read as RoCE v2"):
+    with pytest.raises(NothingToJudge, match="the only packet cannot be read as RoCE"):
         Capture(path).check()
     assert Capture(path).packets() == [] and Capture(path).conversations() == []
     path.write_bytes(header + bytes(8) + 2 * len(arp).to_bytes(4, "little") + arp[:20])

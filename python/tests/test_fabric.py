@@ -119,6 +119,14 @@ def test_data_is_intact_under_loss():
         assert fabric.counters()["tx_retransmitted_packets"] > 0
 
 
+@pytest.mark.parametrize("topology", ["star", None])
+def test_wire_says_which_versions_the_gids_have(topology):
+    types = "cat /sys/class/infiniband/verbena0/ports/1/gid_attrs/types/*"
+    for wire, wanted in (("roce-v1", ["IB/RoCE v1"] * 2), ("roce", ["IB/RoCE v1", "RoCE v2"] * 2), (None, ["RoCE v2"] * 2)):
+        with Fabric(1, topology, wire=wire) as fabric:
+            assert fabric.node(1).run(["sh", "-c", types], stdout=subprocess.PIPE).stdout.splitlines() == wanted
+
+
 def test_popen_is_subprocess_popen_with_pipes_and_a_node():
     with Fabric() as fabric:
         with fabric.node(2).popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:

@@ -47,7 +47,8 @@ class Fabric:
     first PSNs. `capture`: programs have a Program.capture; `cable_captures`: cable(). `rate`, `delay`, `queue`,
     `detection`, `sockets`, `spread` ("flow" or "packet"), `telemetry`: as `verbena fabric` has them; `ecn`: octets of
     a queue, or an Ecn, or the command's words; `qos`: its keys and values ({"lossless": 3, "dscp": {26: 3}}), or the
-    command's words; `nic` as `verbena exec` has it, for all nodes; `link`: "udp" or "shm", for direct cables.
+    command's words; `nic` as `verbena exec` has it, for all nodes; `link`: "udp" or "shm", for direct cables;
+    `wire`: "roce-v1", "roce" (each GID by v1 and by v2) or "roce-v2" (docs/wires.md).
     """
 
     def __init__(
@@ -72,10 +73,11 @@ class Fabric:
         link: Optional[str] = None,
         rails: Optional[int] = None,
         planes: Optional[str] = None,
+        wire: Optional[str] = None,
     ) -> None:
         self.command = find_command()
         self.name = f"py-{os.getpid()}-{random.SystemRandom().randrange(1 << 40):010x}"
-        self.seed, self.capture, self.nic, self.link = seed, capture, nic, link
+        self.seed, self.capture, self.nic, self.link, self.wire = seed, capture, nic, link, wire
         self.topology = None if topology is None else os.fspath(topology)
         texts = [faults] if isinstance(faults, str) else list(faults)
         self.packet_faults = [text for text in texts if not is_on_fabric(text)]
@@ -126,7 +128,7 @@ class Fabric:
                     + ["--telemetry"] * telemetry,
                 )
             )
-            self._check_exec(option_words(faults=self.packet_faults, nic=nic))
+            self._check_exec(option_words(faults=self.packet_faults, nic=nic, wire=wire))
             for text in texts:
                 if is_on_fabric(text):
                     self.fault(text)

@@ -96,7 +96,10 @@ class Node:
         """
         own = [faults] if isinstance(faults, str) else list(faults)
         options = option_words(
-            faults=[*self.fabric.packet_faults, *own], nic=nic or self.fabric.nic, device_name=device_name
+            faults=[*self.fabric.packet_faults, *own],
+            nic=nic or self.fabric.nic,
+            device_name=device_name,
+            wire=self.fabric.wire,
         )
         program = self.fabric.start(self, argv, options, self.fabric.capture if capture is None else capture, arguments)
         self.programs.append(program)
@@ -183,7 +186,10 @@ class Node:
             [
                 *self.exec_words,
                 *option_words(
-                    faults=[*self.fabric.packet_faults, *own], nic=nic or self.fabric.nic, device_name=device_name
+                    faults=[*self.fabric.packet_faults, *own],
+                    nic=nic or self.fabric.nic,
+                    device_name=device_name,
+                    wire=self.fabric.wire,
                 ),
             ],
             f"{self.name} of {self.fabric.name}",

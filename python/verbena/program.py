@@ -142,13 +142,17 @@ def _find(name: str, environment: Mapping[str, str], cwd: Optional[Word]) -> Non
 
 
 def option_words(
-    *, faults: Sequence[str] = (), nic: Optional[str] = None, device_name: Optional[str] = None
+    *,
+    faults: Sequence[str] = (),
+    nic: Optional[str] = None,
+    device_name: Optional[str] = None,
+    wire: Optional[str] = None,
 ) -> List[str]:
     """What `verbena exec` is told of a program's NIC."""
     words: List[str] = []
     for fault in faults:
         words += ["--fault", fault]
-    for option, value in (("--nic", nic), ("--device-name", device_name)):
+    for option, value in (("--nic", nic), ("--device-name", device_name), ("--wire", wire)):
         words += [option, value] if value else []
     return words
 

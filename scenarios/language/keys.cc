@@ -14,9 +14,9 @@ namespace {
 
 using Word = std::string_view;
 
-constexpr Word kScenario[] = {"name",    "description", "clock",     "seed",    "timeout", "real-timeout",
-                              "payload", "capture",     "detection", "sockets", "sample",  "topology",
-                              "nic",     "nics",        "workloads", "faults",  "expect"};
+constexpr Word kScenario[] = {"name",    "description", "clock",     "seed",      "timeout", "real-timeout",
+                              "payload", "capture",     "detection", "sockets",   "sample",  "topology",
+                              "wire",    "nic",         "nics",      "workloads", "faults",  "expect"};
 constexpr Word kCapture[] = {"snap", "limit"};
 constexpr Word kTopology[] = {"shape", "hosts", "leaves",         "spines",       "hosts-per-leaf",
                               "pods",  "racks", "hosts-per-rack", "aggregations", "cores",
@@ -29,7 +29,7 @@ constexpr Word kNic[] = {"profile"};
 constexpr Word kProfile[] = {"name", "description"};
 constexpr Word kWorkload[] = {"name",     "verb",  "transport", "pattern",       "from",          "to",   "among",
                               "size",     "count", "duration",  "depth",         "qps",           "rate", "load",
-                              "qp-reuse", "check", "start",     "receive-depth", "receive-delay", "dscp"};
+                              "qp-reuse", "check", "start",     "receive-depth", "receive-delay", "dscp", "wire"};
 constexpr Word kSize[] = {"size", "from", "to", "weight", "cdf"};
 constexpr Word kProgram[] = {"name", "exec", "node", "nodes", "start", "after", "status", "background"};
 constexpr Word kCondition[] = {"workload", "completed", "link", "carried", "fault", "hits"};

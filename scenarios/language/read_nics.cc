@@ -92,6 +92,12 @@ fabric::NicSettings read_profile(const Value& value, const std::string& file_nam
   value.wrong("there is no such profile; looked for " + looked_in + profile_meant(name, std::span(folders).subspan(1)));
 }
 
+std::string wire_meant(const std::string& word) {
+  std::vector<std::string_view> names;
+  for (const wire::WireKind& kind : wire::kWireKinds) names.push_back(kind.name);
+  return fabric::did_you_mean(word, names);
+}
+
 /// A profile has a word for all that it may speak of; the rest is the NIC's.
 void take_profile(const fabric::NicSettings& profile, NicSettings& settings) {
   const fabric::NicSettings before = settings;
@@ -123,6 +129,11 @@ void read_nic_words(const Section& section, std::span<const fabric::NicWord> wor
 std::vector<NicSettings> read_nics(const Section& scenario, const ElementNames& names, const std::string& file_name,
                                    const ReadOptions& options) {
   NicSettings common;
+  if (const auto value = scenario.find("wire")) {
+    const wire::WireKind* const kind = wire::find_wire_kind(value->word());
+    if (kind == nullptr) value->wrong("use " + std::string(wire::kWireRule) + wire_meant(value->word()));
+    common.wire = static_cast<std::uint8_t>(kind - wire::kWireKinds);
+  }
   if (const auto nic = scenario.find("nic")) read_nic(Section(*nic, "nic"), file_name, options, common);
   std::vector<NicSettings> nics(names.topology().hosts, common);
   const auto own = scenario.find("nics");

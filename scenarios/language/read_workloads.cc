@@ -260,6 +260,18 @@ std::uint32_t datagram_max(const Workload& workload, const Scenario& scenario) {
   return most;
 }
 
+/// Of a version that every NIC of the workload has.
+void read_version(const Value& value, const Scenario& scenario, Workload& workload) {
+  constexpr std::array<fabric::Named<wire::RoceVersion>, 2> kVersions{
+      {{"roce-v1", wire::RoceVersion::v1}, {"roce-v2", wire::RoceVersion::v2}}};
+  workload.version = value.choice(kVersions);
+  for (const auto* side : {&workload.from, &workload.to})
+    for (const std::uint32_t first : *side)
+      for (std::uint32_t rail = 0; rail < workload.rails; ++rail)
+        if (!fabric::wire_of(scenario.nics[first + rail]).has(*workload.version))
+          value.wrong("not every NIC of the workload has it: say wire: roce for the scenario");
+}
+
 Workload read_workload(const Value& item, const ElementNames& names, const Scenario& scenario) {
   const Section section(item, "workload");
   Workload workload;
@@ -273,6 +285,7 @@ Workload read_workload(const Value& item, const ElementNames& names, const Scena
   read_sizes(section, datagram_max(workload, scenario), workload);
   read_amount(section, workload);
   if (const auto value = section.find("dscp")) workload.dscp = static_cast<std::uint8_t>(value->number(0, kDscpMax));
+  if (const auto value = section.find("wire")) read_version(*value, scenario, workload);
   workload.check = scenario.payload;
   if (const auto value = section.find("check")) {
     workload.check = value->yes_no();

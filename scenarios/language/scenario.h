@@ -70,8 +70,9 @@ struct Workload {
   std::uint64_t count = 0;  // messages per QP; 0: until `duration` is over
   Duration duration{0};     // 0: until `count` messages
   std::uint32_t queue_depth = 16;
-  std::uint8_t dscp = 0;  // of its packets; 0: the NIC's
-  std::uint32_t qps = 1;  // per pair of hosts
+  std::uint8_t dscp = 0;                     // of its packets; 0: the NIC's
+  std::optional<wire::RoceVersion> version;  // that its packets go by; nothing: v2 where both NICs have it
+  std::uint32_t qps = 1;                     // per pair of hosts
   /// 0: a closed loop keeps queue_depth requests posted; otherwise an open loop, messages per second and QP.
   std::uint64_t messages_per_second = 0;
   /// Not 0: an open loop of flows, one message each. They arrive at each source as a Poisson process whose octets are

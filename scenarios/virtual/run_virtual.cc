@@ -34,6 +34,7 @@ std::vector<nic::NicConfig> nic_configs(const Scenario& scenario, RoundTripRecor
     config.window_bytes = settings.window();  // more than others have, as well
     config.seed = scenario.seed;
     fabric::apply(settings, config);
+    fabric::use_wire(fabric::wire_of(settings), config);
     // What is infinitely fast is not slowed down by halves.
     if (port_rates[host] != 0) config.congestion.line_rate_bits_per_second = port_rates[host];
     config.round_trips = round_trips.listener(host);

@@ -107,6 +107,9 @@ nic::AddressVector Connection::path(const End& from, const End& to) const {
   nic::AddressVector path;
   path.destination = sim::host_address(to.side.agent.host());
   path.next_hop = to.side.agent.nic().config().ports[0].mac;
+  const wire::WireKind& own = fabric::wire_of(from.side.settings);
+  path.source_gid_index = fabric::gid_index_of(
+      own, plan_.version.value_or(fabric::version_between(own, fabric::wire_of(to.side.settings))));
   if (from.side.settings.cnp_interval.ns != 0) path.traffic_class = wire::kEcnCapable;
   path.traffic_class |= static_cast<std::uint8_t>(plan_.dscp << 2);
   return path;

@@ -18,10 +18,11 @@ namespace verbena::scenarios {
 
 struct ConnectionPlan {
   Transport transport = Transport::rc;
-  std::uint8_t dscp = 0;               // 0: the NIC's
-  std::uint32_t queue_depth = 0;       // send requests of the initiator
-  std::uint32_t receive_depth = 0;     // receive requests of the target
-  std::uint64_t initiator_octets = 0;  // of memory
+  std::uint8_t dscp = 0;                     // 0: the NIC's
+  std::optional<wire::RoceVersion> version;  // nothing: what both NICs have
+  std::uint32_t queue_depth = 0;             // send requests of the initiator
+  std::uint32_t receive_depth = 0;           // receive requests of the target
+  std::uint64_t initiator_octets = 0;        // of memory
   std::uint64_t target_octets = 0;
   std::uint64_t index = 0;  // of the connection in the run: its addresses and PSNs come from it
   std::uint64_t seed = 0;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every layer that may stand around a RoCE v2 packet, built octet by octet from its specification: what `verbena explain` and
+"""Every layer that may stand around a RoCE packet, built octet by octet from its specification: what `verbena explain` and
 `verbena check` read must be what was put in, and tshark must read the same, where it knows the layer."""
 import argparse
 import json
@@ -80,6 +80,16 @@ def roce6(psn=PSN):
     body = transport(psn)
     addresses = (SOURCE6, DESTINATION6)
     return ipv6(with_icrc(ipv6(body + bytes(4), addresses=addresses)[:40], body), addresses=addresses)
+
+
+def roce1(size):
+    """A GRH, BTH and the payload of a SEND, so many octets in all (IBTA annex A16)."""
+    bth = bytes([0x04, 0x40]) + u16(0xFFFF) + u32(0x22) + u32(0x80000000 | PSN)
+    body = bth + b"hello world, send it all"[:size - 40 - 12 - 4]
+    grh = u32(6 << 28) + u16(len(body) + 4) + bytes([0x1B, 64]) + SOURCE6 + DESTINATION6
+    masked = bytes([grh[0] | 0x0F]) + b"\xff\xff\xff" + grh[4:7] + b"\xff" + grh[8:]
+    covered = body[:4] + b"\xff" + body[5:]
+    return grh + body + struct.pack("<I", zlib.crc32(b"\xff" * 8 + masked + covered))
 
 
 def udp_of(packet):
@@ -267,12 +277,31 @@ LAYERS = [
     ("mPacket", 274, bytes([0x55] * 7 + [0xD5]) + FRAME, "", None),
 ]
 
-# What is no RoCE v2, and how it is called.
+
+
+# Their tables of EtherTypes have no RoCE v1 in tshark.
+UNKNOWN_TO_TSHARK = ("GRE", "two tunnels", "Cisco HDLC", "ERF of Cisco HDLC over SONET, padded", "frame relay, Cisco's")
+
+
+def as_v1(row):
+    """The same layers around a RoCE v1 packet of the same size, so that all lengths outside stay right; None: there is no EtherType to say so."""
+    name, link_type, frame, layers, options = row
+    if isinstance(frame, list):
+        return None
+    made = frame
+    for ether_type, packet in ((0x0800, roce4()), (0x86DD, roce6())):
+        made = made.replace(u16(ether_type) + packet, u16(0x8915) + roce1(len(packet)))
+    return None if made == frame else (name + ", RoCE v1", link_type, made, layers, None if name in UNKNOWN_TO_TSHARK else options)
+
+
+LAYERS += [row for row in map(as_v1, LAYERS) if row]
+
+# What is no RoCE, and how it is called.
 TCP = u16(40000) + u16(4420) + u32(1) + u32(0) + bytes([0x50, 2]) + u16(100) + bytes(4)
 OTHERS = [
     (1, ethernet(bytes(28), 0x0806), "ARP"),
     (1, ethernet(bytes(40), 0x88CC), "LLDP"),
-    (1, ethernet(bytes(60), 0x8915), "RoCE v1"),
+    (1, ethernet(bytes([0x80]) + bytes(59), 0x8915), "usNIC"),
     (1, ethernet(bytes(60), 0x1234), "EtherType 0x1234"),
     (1, tunnel4(TCP, 6), "TCP port 4420"),
     (1, tunnel4(TCP[:12] + bytes([0x50, 24]) + TCP[14:] + b"MPA ID Req Frame" + bytes(4), 6), "iWARP"),

@@ -92,6 +92,7 @@ BOOST_AUTO_TEST_CASE(values_of_options_are_offered) {
   BOOST_TEST(offers({"exec", "--link", ""}, "udp"));
   BOOST_TEST(offers({"exec", "--link", "raw:l"}, "raw:lo"));
   BOOST_TEST(offers({"fabric", "--topology", "le"}, "leaf-spine"));
+  BOOST_TEST(offers({"exec", "--wire", "ro"}, "roce-v1"));
   BOOST_TEST(offers({"fabric", "--sockets", ""}, "uncut"));
   BOOST_TEST(offers({"exec", "--nic", "mtu=1024 read"}, "mtu=1024 read-depth="));
   BOOST_TEST(offers({"init", "--ci", "g"}, "gitlab"));

@@ -111,13 +111,13 @@ BOOST_AUTO_TEST_CASE(a_file_without_roce_packets_has_nothing_to_judge) {
   const std::string path = file.arp().arp().write();
   const Finished checked = check({path});
   BOOST_TEST(checked.status == 3);
-  BOOST_TEST(contains(checked.out, "Nothing to judge: none of the 2 packets can be read as RoCE v2 or InfiniBand: 2 "),
+  BOOST_TEST(contains(checked.out, "Nothing to judge: none of the 2 packets can be read as RoCE or InfiniBand: 2 "),
              checked.out);
   BOOST_TEST(!contains(checked.out, "No violations"));
   BOOST_TEST(verdict_of(path) == "nothing-to-judge");
   const Finished told = explain({path});
   BOOST_TEST(told.status == 3);
-  BOOST_TEST(contains(told.out, "Nothing to tell: none of the 2 packets can be read as RoCE v2"), told.out);
+  BOOST_TEST(contains(told.out, "Nothing to tell: none of the 2 packets can be read as RoCE"), told.out);
   for (const char* name : {"check", "explain"}) {
     const Finished quiet = command(name, {"--quiet", path});
     BOOST_TEST(quiet.status == 3);
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(malformed_packets_alone_are_not_said_to_be_no_roce_v2) {
   const Finished told = explain({path});
   BOOST_TEST(told.status == 3);
   BOOST_TEST(
-      contains(told.out, "Nothing to tell: none of the 2 packets can be read as RoCE v2 or InfiniBand: 2 malformed."),
+      contains(told.out, "Nothing to tell: none of the 2 packets can be read as RoCE or InfiniBand: 2 malformed."),
       told.out);
 }
 
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(pause_frames_alone_are_named) {
   const std::string path = file.pause().write();
   for (const Finished& done : {check({path}), explain({path})}) {
     BOOST_TEST(done.status == 3);
-    BOOST_TEST(contains(done.out, "the only packet cannot be read as RoCE v2 or InfiniBand: 1 pause frame."), done.out);
+    BOOST_TEST(contains(done.out, "the only packet cannot be read as RoCE or InfiniBand: 1 pause frame."), done.out);
   }
 }
 
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(packets_that_no_rule_can_judge_are_no_good_ones) {
   const std::string path = file.frame(make_frame(1, 2, {.payload = std::vector<std::byte>(64)}), {}, 70).write();
   const Finished checked = check({path});
   BOOST_TEST(checked.status == 3, checked.out);
-  BOOST_TEST(contains(checked.out, "Nothing to judge: 1 of 1 RoCE v2 packet is cut"), checked.out);
+  BOOST_TEST(contains(checked.out, "Nothing to judge: 1 of 1 RoCE packet is cut"), checked.out);
   BOOST_TEST(check({"--trust-cut", path}).status == 0);
 }
 

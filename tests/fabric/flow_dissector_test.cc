@@ -3,7 +3,9 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "emulator/fabric/alter_frame.h"
 #include "tests/support/frames.h"
+#include "wire/roce_v1.h"
 
 using namespace verbena;
 using namespace verbena::fabric;
@@ -103,4 +105,44 @@ BOOST_AUTO_TEST_CASE(what_is_no_untagged_ipv4_frame_or_too_short_has_no_flow_key
   const auto whole = frame(false, false);
   BOOST_TEST(!FlowKey(std::span(whole).first(41)).is_known());
   BOOST_TEST(FlowKey(std::span(whole).first(42)).is_known());
+}
+
+namespace {
+
+std::vector<std::byte> v1_frame(unsigned from, unsigned to, std::uint32_t qpn, std::uint8_t traffic_class = 0x6a) {
+  wire::FramePath path;
+  path.from = test::node_mac(from);
+  path.to = test::node_mac(to);
+  path.source = test::node_gid(from);
+  path.destination = test::node_gid(to);
+  path.traffic_class = traffic_class;
+  path.encapsulation = &wire::kRoceV1;
+  return test::make_frame(wire::FrameTemplate(path),
+                          {.opcode = test::rc(wire::OperationCode::acknowledge), .dest_qp = wire::Qpn(qpn)});
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(switches_tell_flows_of_v1_apart_by_ethernet_alone) {
+  const auto hash = [](const std::vector<std::byte>& frame) { return look_at(frame, frame.size(), false).flow_hash; };
+  const auto one = v1_frame(1, 2, 5);
+  BOOST_TEST(hash(one) == hash(v1_frame(1, 2, 6)));
+  BOOST_TEST(hash(one) != hash(v1_frame(1, 3, 5)));
+  BOOST_TEST(hash(one) != hash(v1_frame(3, 2, 5)));
+  auto other_gid = one;
+  other_gid[14 + 23] ^= std::byte{1};
+  BOOST_TEST(hash(one) == hash(other_gid));
+  const FlowDissector look = look_at(one, one.size(), false);
+  BOOST_TEST(look.is_known);
+  BOOST_TEST((look.destination == test::node_gid(2)));
+}
+
+BOOST_AUTO_TEST_CASE(no_class_and_no_mark_of_v1_is_seen_or_written) {
+  auto frame = v1_frame(1, 2, 5);
+  BOOST_TEST(!look_at(frame, frame.size(), false).ecn_capable);
+  BOOST_TEST(!is_ecn_capable(frame));
+  BOOST_TEST(look_at_marking(frame).dscp == 0);
+  const auto before = frame;
+  BOOST_TEST(!mark_congestion(frame));
+  BOOST_TEST((frame == before));
 }

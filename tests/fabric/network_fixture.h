@@ -39,6 +39,12 @@ struct Net final : Sink, Observer {
   static std::vector<std::byte> frame(std::uint32_t from, std::uint32_t to, std::uint32_t psn, std::size_t payload = 0,
                                       std::uint8_t traffic_class = 0, std::uint16_t port = 0xc000) {
     wire::FramePath path;
+    return frame_by(path, from, to, psn, payload, traffic_class, port);
+  }
+  /// The same with the rest of its path: VLAN tag, version of RoCE.
+  static std::vector<std::byte> frame_by(wire::FramePath path, std::uint32_t from, std::uint32_t to, std::uint32_t psn,
+                                         std::size_t payload = 0, std::uint8_t traffic_class = 0,
+                                         std::uint16_t port = 0xc000) {
     path.source = node_gid(from + 1);
     path.destination = node_gid(to + 1);
     path.traffic_class = traffic_class;

@@ -3,6 +3,7 @@
 #include "emulator/fabric/network_control.h"
 #include "tests/fabric/load_fixture.h"
 #include "wire/pause_frame.h"
+#include "wire/roce_v1.h"
 
 using namespace verbena;
 using namespace verbena::fabric;
@@ -322,4 +323,46 @@ BOOST_AUTO_TEST_CASE(frames_for_a_dead_cable_take_their_time_and_not_more) {
   net.network.submit(Time{10'000'000}, 0, Net::frame(0, 1, 7, kPayload, kClass3));
   net.run(10'200'000);
   BOOST_TEST(net.psns() == (Psns{7}));
+}
+
+namespace {
+
+/// Three senders of RoCE v1 into one port, each at the rate of its own. The traffic class of the GRH is 3.
+void run_v1(Net& net, std::optional<std::uint8_t> priority) {
+  constexpr std::uint32_t kFrames = 100;  // of each: a third of them is what the port can send meanwhile
+  wire::FramePath path;
+  path.encapsulation = &wire::kRoceV1;
+  if (priority) path.vlan = wire::Vlan{.priority = *priority, .vlan_id = 7};
+  for (std::uint32_t i = 0; i < kFrames; ++i) {
+    net.run(i * kFrameNs);
+    for (std::uint32_t from = 0; from < 3; ++from)
+      net.network.submit(Time{i * kFrameNs}, from, Net::frame_by(path, from, 3, i, kPayload, kClass3));
+  }
+  net.run();
+  BOOST_TEST(packets(net) + net.network.statistics().overflowed == 3 * kFrames);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(v1_is_paused_by_the_priority_of_its_vlan_tag) {
+  Qos qos = lossless_3();
+  qos.trust = Trust::pcp;
+  Net net(with(star(4, slow()), qos));
+  run_v1(net, 3);
+  BOOST_TEST(net.network.statistics().overflowed == 0u);
+  BOOST_TEST(net.network.statistics().lossless_lost == 0u);
+  BOOST_TEST(net.network.statistics().pause_frames > 3u);
+  BOOST_TEST(net.network.pause_statistics(Time{5'000'000}, {0, false}).received[3] > 0u);
+}
+
+BOOST_AUTO_TEST_CASE(v1_without_a_tag_or_by_dscp_is_in_class_0) {
+  for (const Trust trust : {Trust::pcp, Trust::dscp}) {
+    Qos qos = lossless_3();
+    qos.trust = trust;
+    Net net(with(star(4, slow(50'000)), qos));
+    // The traffic class of its GRH says 3; no switch looks there, nor at a tag where it trusts DSCPs.
+    run_v1(net, trust == Trust::dscp ? std::optional<std::uint8_t>(3) : std::nullopt);
+    BOOST_TEST(net.network.statistics().pause_frames == 0u);
+    BOOST_TEST(net.network.statistics().overflowed > 50u);
+  }
 }

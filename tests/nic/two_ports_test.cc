@@ -24,7 +24,8 @@ unsigned node_at(unsigned node, std::uint8_t port) {
 NicConfig two_ports(unsigned node) {
   NicConfig config;
   config.qpn_base = wire::Qpn(node << 16);
-  config.gids = {node_gid(node), node_gid(node_at(node, 2))};
+  config.gids[0] = node_gid(node);
+  config.gids[1] = node_gid(node_at(node, 2));
   config.gid_count = 2;
   config.port_count = 2;
   config.ports[0] = {.mac = node_mac(node)};
@@ -427,8 +428,8 @@ BOOST_AUTO_TEST_CASE(each_port_has_its_state_and_its_events) {
 
 BOOST_AUTO_TEST_CASE(a_nics_gids_are_parted_by_port) {
   const NicConfig config = two_ports(1);
-  BOOST_TEST((config.gids_of(1).size() == 1 && config.gids_of(1)[0] == node_gid(1)));
-  BOOST_TEST((config.gids_of(2).size() == 1 && config.gids_of(2)[0] == node_gid(101)));
+  BOOST_TEST((config.gids_of(1).size() == 1 && config.gids_of(1)[0].gid == node_gid(1)));
+  BOOST_TEST((config.gids_of(2).size() == 1 && config.gids_of(2)[0].gid == node_gid(101)));
   BOOST_TEST((config.gids_of(0).empty() && config.gids_of(3).empty()));
   BOOST_TEST(NicConfig{.gid_count = 2}.gids_of(1).size() == 2u);
 }

@@ -1,4 +1,4 @@
-"""Reads a capture independently of Verbena's own code and checks every RoCE v2 packet's invariant CRC (IBTA annex A17).
+"""Reads a capture independently of Verbena's own code and checks every RoCE packet's invariant CRC (IBTA annexes A16 and A17).
 
 The CRC covers what does not change on the way: the fields that routers rewrite count as ones. Ethernet with IPv4 or IPv6, no VLAN
 and no extension headers, is what the nodes of the tests send. Shares no code with wire/: it is what judges it.
@@ -76,8 +76,28 @@ def source_of(frame):
     return frame[26:30] if frame[12:14] == b"\x08\x00" else frame[22:38]
 
 
+def roce_v1_of(frame):
+    """From the GRH to the ICRC of a RoCE v1 frame that is whole; None for any other."""
+    if frame[12:14] != b"\x89\x15" or len(frame) < 54 or frame[14] >> 4 != 6 or frame[20] != 0x1B:
+        return None
+    length = 40 + struct.unpack_from(">H", frame, 18)[0]
+    return frame[14:14 + length] if 40 + 12 + 4 <= length <= len(frame) - 14 else None
+
+
+def v1_icrc_is_right(found):
+    packet = bytearray(found)
+    packet[0] |= 0x0F                   # traffic class, flow label
+    packet[1:4] = b"\xff\xff\xff"
+    packet[7] = 0xFF                    # hop limit
+    packet[40 + 4] = 0xFF               # BTH: reserved
+    return struct.pack("<I", zlib.crc32(b"\xff" * 8 + bytes(packet[:-4]))) == bytes(packet[-4:])
+
+
 def icrc_is_right(frame):
-    """None for what is not RoCE v2."""
+    """None for what is not RoCE."""
+    v1 = roce_v1_of(frame)
+    if v1 is not None:
+        return v1_icrc_is_right(v1)
     found = roce_of(frame)
     if found is None:
         return None
@@ -97,12 +117,13 @@ def icrc_is_right(frame):
 
 
 def summary(path):
-    """Counts over a capture: packets, RoCE packets, those whose ICRC is wrong, and the comments."""
-    result = {"packets": 0, "roce": 0, "wrong_icrc": 0, "comments": []}
+    """Counts over a capture: packets, RoCE packets, those of v1 among them, those whose ICRC is wrong, and the comments."""
+    result = {"packets": 0, "roce": 0, "v1": 0, "wrong_icrc": 0, "comments": []}
     for octets, original, comment in packets(path):
         result["packets"] += 1
         verdict = icrc_is_right(octets) if len(octets) == original else None
         result["roce"] += verdict is not None
+        result["v1"] += verdict is not None and roce_v1_of(octets) is not None
         # A packet that the fault plan corrupted is wrong on purpose, and says so.
         result["wrong_icrc"] += verdict is False and "corrupt" not in comment
         if comment:

@@ -19,6 +19,7 @@ struct QpOptions {
   std::uint8_t max_dest_read_atomic = 16;
   std::uint32_t first_psn = 100;  // of both directions
   std::uint32_t access = kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic;
+  std::uint8_t source_gid_index = 0;
   std::uint32_t qkey = 0x11111111;
   std::uint32_t cq_entries = 256;
   QpCapabilities capabilities = {
@@ -165,6 +166,7 @@ class Endpoint {
     QpAttributes attributes;
     attributes.state = QpState::rtr;
     attributes.address_vector = path_to(peer_node);
+    attributes.address_vector.source_gid_index = options_.source_gid_index;
     attributes.path_mtu_bytes = options_.mtu;
     attributes.dest_qpn = peer_qpn;
     attributes.rq_psn = wire::Psn(options_.first_psn);

@@ -165,7 +165,7 @@ struct TrafficWorld {
     config.window_bytes = traffic.window_bytes;
     config.congestion = traffic.congestion;
     config.cnp_interval = traffic.cnp_interval;
-    config.encapsulation = traffic.encapsulation;
+    config.gids[0].encapsulation = traffic.encapsulation;
     config.limits.max_qp = 2048;
     config.limits.max_cq = 16;
     config.limits.max_mr = 16;

@@ -16,6 +16,7 @@
 
 #include "emulator/fabric/chance.h"
 #include "emulator/fabric/link_model.h"
+#include "emulator/fabric/nic_words.h"
 #include "emulator/nic/nic.h"
 #include "tests/support/frames.h"
 
@@ -39,6 +40,7 @@ struct WorldOptions {
   Duration page_fault_delay{};
   Duration nak_reaction_latency{};
   Duration implied_nak_latency{};
+  std::vector<wire::WireKind> wires;  // of each node, in their order; the rest have the default one
 };
 
 /// One frame that a NIC has sent.
@@ -157,6 +159,7 @@ class World {
       config.qpn_base = wire::Qpn((index + 1) << 16);
       config.ports[0].mac = node_mac(index + 1);
       config.gids[0] = node_gid(index + 1);
+      if (index < options.wires.size()) fabric::use_wire(options.wires[index], config);
       config.seed = options.seed;
       config.window_bytes = options.window_bytes;
       config.acknowledge_every = options.acknowledge_every;

@@ -33,10 +33,11 @@ bool has_service_id_of(std::uint16_t own, const sockaddr_ib& name) {
 
 void fill_path(Id& id, const host::Engine& engine) {
   cm::Path& path = id.path;
+  path.encapsulation = &id.device_port->default_encapsulation();
   path.address = id.destination.gid;
   path.source = id.source.gid;
   path.next_hop = id.next_hop;
-  path.traffic_class = id.traffic_class;
+  path.traffic_class = id.traffic_class.value_or(id.device_port->default_traffic_class());
   const std::uint32_t ports = id.source.port * 31u + id.destination.port;  // as the kernel mixes them
   path.flow_label = ports & kFlowLabelMask;
   path.mtu = static_cast<std::uint8_t>(mtu_to(engine.nic_config().port_mtu_bytes));

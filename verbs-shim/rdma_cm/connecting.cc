@@ -8,6 +8,7 @@
 
 #include "emulator/host/node/node_directory.h"
 #include "verbs-shim/rdma_cm/commands.h"
+#include "wire/roce_v1.h"
 
 namespace verbena::shim::rdma_cm {
 namespace {
@@ -87,7 +88,7 @@ int Commands::connect(const Call& call) {
   cm::RequestInit init;
   init.context = id->serial;
   init.service_id = service_id(*id, id->destination.port);
-  id->path.traffic_class = id->traffic_class;
+  id->path.traffic_class = id->traffic_class.value_or(id->device_port->default_traffic_class());
   const wire::IpVersions asker{id->destination.family == AF_INET, id->destination.family == AF_INET6};
   const host::ServiceDirectory& services = id->device_port->services();
   const wire::Gid& to = id->destination.gid;
@@ -230,7 +231,7 @@ int Commands::init_qp_attributes(const Call& call) {
     case IBV_QPS_RTR:
       if (!agreed) return EINVAL;
       response.qp_attr_mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-      fill_ah(agreed->path, id->device_port->number(), response.ah_attr);
+      fill_ah(agreed->path, *id->device_port, response.ah_attr);
       response.path_mtu = agreed->path.mtu;
       response.dest_qp_num = agreed->remote_qpn.value();
       response.rq_psn = agreed->receive_psn.value();
@@ -272,6 +273,16 @@ int Commands::notify(const Call& call) {
   return done ? 0 : EINVAL;
 }
 
+namespace {
+/// The GID of a group as cma_iboe_set_mgid of the kernel has it: in RoCE v1, an IPv4 group is one of global scope.
+wire::Gid group_address(wire::Gid group, const wire::Encapsulation& encapsulation) {
+  if (!group.is_ipv4() || &encapsulation != &wire::kRoceV1) return group;
+  group.octets[0] = 0xff;
+  group.octets[1] = 0x0e;
+  return group;
+}
+}  // namespace
+
 // -- Multicast -------------------------------------------------------------------------------------------------------
 
 int Commands::join(Id& id, const Call& call, std::uint64_t uid, std::uint64_t response_at, const Address& group) {
@@ -288,9 +299,10 @@ int Commands::join(Id& id, const Call& call, std::uint64_t uid, std::uint64_t re
   event.uid = uid;
   event.id = handle;
   cm::Path path = id.path;
-  path.address = group.gid;
-  path.traffic_class = id.traffic_class;
-  fill_ah(path, id.device_port->number(), event.param.ud.ah_attr);
+  path.encapsulation = &id.device_port->default_encapsulation();
+  path.address = group_address(group.gid, *path.encapsulation);
+  path.traffic_class = id.traffic_class.value_or(id.device_port->default_traffic_class());
+  fill_ah(path, *id.device_port, event.param.ud.ah_attr);
   event.param.ud.qp_num = kMulticastQpn;
   event.param.ud.qkey = kUdpQkey;
   report(id, event);

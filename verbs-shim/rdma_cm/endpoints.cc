@@ -170,7 +170,7 @@ void Endpoints::take_answer(Id& id, const cm::Event& event) {
       type = event.status == 0 ? UserEvent::established : UserEvent::unreachable;
       response.status = event.status;
       if (event.status != 0) break;
-      fill_ah(id.path, id.device_port->number(), ud.ah_attr);
+      fill_ah(id.path, *id.device_port, ud.ah_attr);
       ud.qp_num = event.offer.qpn.value();
       ud.qkey = event.qkey;
       break;

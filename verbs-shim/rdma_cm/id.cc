@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "verbs-shim/rdma_cm/opened_device.h"
+#include "wire/roce_v1.h"
 
 namespace verbena::shim::rdma_cm {
 
@@ -85,14 +86,16 @@ wire::Gid Id::own_gid() const {
   return source.needs_scope() ? source.gid : device_port->gid();
 }
 
-void fill_ah(const cm::Path& path, std::uint8_t port, ib_uverbs_ah_attr& ah) {
+void fill_ah(const cm::Path& path, const DevicePort& from, ib_uverbs_ah_attr& ah) {
+  const auto version = path.encapsulation == &wire::kRoceV1 ? wire::RoceVersion::v1 : wire::RoceVersion::v2;
+  const wire::Gid& own = path.source == wire::Gid{} ? from.gid() : path.source;
+  ah.grh.sgid_index = static_cast<std::uint8_t>(from.identity().gid_index({own, version}).value_or(0));
   std::ranges::copy(path.address.octets, ah.grh.dgid);
   ah.grh.flow_label = path.flow_label;
   ah.grh.hop_limit = path.hop_limit;
   ah.grh.traffic_class = path.traffic_class;
-  ah.grh.sgid_index = path.source.is_link_local() ? 1 : 0;
   ah.is_global = 1;
-  ah.port_num = port;
+  ah.port_num = from.number();
 }
 
 void report(Id& id, UserEvent type, std::int32_t status) {

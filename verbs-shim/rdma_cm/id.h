@@ -101,8 +101,8 @@ struct Id {
   std::uint32_t starting_psn = 0;  // at which the peer shall start to send
   std::uint32_t qkey = 0;
   bool srq = false;
-  std::uint8_t traffic_class = 0;
-  std::optional<std::uint8_t> ack_timeout;  // RDMA_OPTION_ID_ACK_TIMEOUT; 0: none ever
+  std::optional<std::uint8_t> traffic_class;  // RDMA_OPTION_ID_TOS; unset: what the port has by default
+  std::optional<std::uint8_t> ack_timeout;    // RDMA_OPTION_ID_ACK_TIMEOUT; 0: none ever
   bool reuse_address = false;
   std::optional<bool> family_only;  // RDMA_OPTION_ID_AFONLY; unset: as its address family has it
   cm::Path path;
@@ -121,8 +121,8 @@ std::size_t bytes_of_family(const void* name, std::size_t room);
 Address address_from(const void* socket_address, std::size_t bytes);
 void address_to(const Address& address, sockaddr_storage& into);
 std::size_t bytes_of(const Address& address);
-/// `port`: of the own device, by which the path leaves.
-void fill_ah(const cm::Path& path, std::uint8_t port, ib_uverbs_ah_attr& ah);
+/// `from`: the own port, by which the path leaves.
+void fill_ah(const cm::Path& path, const DevicePort& from, ib_uverbs_ah_attr& ah);
 
 /// Tells the ID's channel.
 void report(Id& id, UserEvent type, std::int32_t status = 0);

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <span>
 #include <utility>
 
 #include "emulator/host/node/network_device.h"
+#include "emulator/host/node/roce_mode.h"
 #include "verbs-shim/rdma_cm/route.h"
 #include "verbs-shim/verbs/context_ops.h"
 #include "verbs-shim/verbs/objects.h"
+#include "wire/roce_v1.h"
 
 namespace verbena::shim::rdma_cm {
 namespace {
@@ -44,8 +47,17 @@ Address DevicePort::address_of(sa_family_t family, const wire::Gid& gid, std::ui
 
 Address DevicePort::address_towards(const Address& destination, const Address& source) const {
   const bool is_link_local = destination.needs_scope() || (source.needs_scope() && !destination.is_any());
-  return address_of(source.family, is_link_local && identity().gid_count() > 1 ? identity().gids[1] : gid(),
-                    source.port);
+  const auto gids = std::span(identity().gids).first(identity().gid_count());
+  const auto found = std::ranges::find_if(gids, [](const host::PortGid& one) { return one.gid.is_link_local(); });
+  return address_of(source.family, is_link_local && found != gids.end() ? found->gid : gid(), source.port);
+}
+
+const wire::Encapsulation& DevicePort::default_encapsulation() const {
+  return wire::encapsulation_of(host::default_roce_mode(opened_->device().config.fabric, identity()));
+}
+
+std::uint8_t DevicePort::default_traffic_class() const {
+  return host::default_roce_tos(opened_->device().config.fabric, identity());
 }
 
 bool DevicePort::is_up() const {

@@ -48,12 +48,16 @@ class DevicePort {
   }
   const host::DeviceIdentity& identity() const { return opened_->device().ports[number_ - 1]; }
   __be64 guid() const { return node_guid(opened_->device()); }
-  const wire::Gid& gid() const { return identity().gids[0]; }
+  const wire::Gid& gid() const { return identity().address; }
   /// The address that an ID with this source has towards a destination: a link-local one where either is one and the
   /// port has one, with its interface.
   Address address_towards(const Address& destination, const Address& source) const;
   /// The same by one of the port's GIDs.
   Address address_of(sa_family_t family, const wire::Gid& gid, std::uint16_t port) const;
+
+  /// What an administrator has set for connections that begin here, or the default (host/node/roce_mode.h).
+  const wire::Encapsulation& default_encapsulation() const;
+  std::uint8_t default_traffic_class() const;
 
   // As OpenedDevice.
   host::Engine* engine() const { return opened_->engine(); }

@@ -63,7 +63,8 @@ std::uint32_t interface_index_of(const host::DeviceIdentity& device) {
 }
 
 bool has_address(const host::DeviceIdentity& device, const Address& address) {
-  if (address.needs_scope()) return device.gids[1] == address.gid && interface_index_of(device) == address.scope;
+  if (address.needs_scope())
+    return host::link_local_of(device.address) == address.gid && interface_index_of(device) == address.scope;
   return device.address == address.gid;
 }
 

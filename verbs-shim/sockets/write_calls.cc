@@ -7,10 +7,12 @@
 #include "verbs-shim/sockets/netlink.h"
 #include "verbs-shim/sysfs/rdma_cm.h"
 #include "verbs-shim/sysfs/real.h"
+#include "verbs-shim/sysfs/settings.h"
 
 VERBENA_HOOK(ssize_t, write, (int fd, const void* data, size_t bytes)) {
   ssize_t result = 0;
-  if (verbena::path::write_rdma_cm(fd, data, bytes, result) || verbena::path::ask_netlink(fd, data, bytes, 0, result))
+  if (verbena::path::write_rdma_cm(fd, data, bytes, result) || verbena::path::write_setting(fd, data, bytes, result) ||
+      verbena::path::ask_netlink(fd, data, bytes, 0, result))
     return result;
   return VERBENA_REAL(write)(fd, data, bytes);
 }

@@ -10,10 +10,12 @@
 #include <iterator>
 
 #include "emulator/host/node/identity.h"
+#include "emulator/host/node/roce_mode.h"
 #include "emulator/nic/objects/counters.h"
 #include "verbs-shim/sysfs/counters.h"
 #include "verbs-shim/sysfs/net_values.h"
 #include "verbs-shim/sysfs/own_devices.h"
+#include "verbs-shim/sysfs/settings.h"
 #include "verbs-shim/sysfs/tree.h"
 #include "verbs-shim/sysfs/values.h"
 
@@ -25,6 +27,7 @@
 #define PORT IBDEV "/ports/$"
 #define UVERBS DEVICE "/infiniband_verbs/uverbs#"
 #define NET DEVICE "/net/&"
+#define CONFIG "/sys/kernel/config/rdma_cm/%"
 
 namespace verbena::path {
 
@@ -43,6 +46,10 @@ constexpr Row file(const char* path, ContentWriter write, unsigned argument = 0)
 /// Of an entry of the GID table: there where the entry is.
 constexpr Row gid_file(const char* path, ContentWriter write, unsigned index) {
   return {path, NodeKind::file, nullptr, write, index, has_gid};
+}
+/// A file of configfs, which can be written.
+constexpr Row setting(const char* path, ContentWriter write, decltype(Row::set) set, host::PortDefault what) {
+  return {path, NodeKind::file, nullptr, write, static_cast<unsigned>(what), nullptr, set};
 }
 constexpr Row port_counter(const char* path, PortCounter counter) {
   return file(path, write_port_counter, static_cast<unsigned>(counter));
@@ -86,6 +93,15 @@ constexpr Row kRows[] = {
     passage("/sys/bus/pci"),
     passage("/sys/bus/pci/devices"),
     of_device(link("/sys/bus/pci/devices/@", "../../../devices/" PCI_PATH)),
+
+    passage("/sys/kernel"),
+    passage("/sys/kernel/config"),
+    of_device(directory("/sys/kernel/config/rdma_cm")),
+    {CONFIG, NodeKind::directory, nullptr, nullptr, 0, has_settings},
+    directory(CONFIG "/ports"),
+    directory(CONFIG "/ports/$"),
+    setting(CONFIG "/ports/$/default_roce_mode", write_roce_mode, set_roce_mode, host::PortDefault::roce_mode),
+    setting(CONFIG "/ports/$/default_roce_tos", write_roce_tos, set_roce_tos, host::PortDefault::roce_tos),
 
     passage("/sys/devices"),
     of_device(directory("/sys/devices/" PCI_BUS)),
@@ -189,12 +205,18 @@ constexpr Row kRows[] = {
     directory(PORT "/gid_attrs/ndevs"),
     file(PORT "/gid_attrs/ndevs/0", write_network_device, 0),
     gid_file(PORT "/gid_attrs/ndevs/1", write_network_device, 1),
+    gid_file(PORT "/gid_attrs/ndevs/2", write_network_device, 2),
+    gid_file(PORT "/gid_attrs/ndevs/3", write_network_device, 3),
     directory(PORT "/gid_attrs/types"),
     file(PORT "/gid_attrs/types/0", write_gid_type, 0),
     gid_file(PORT "/gid_attrs/types/1", write_gid_type, 1),
+    gid_file(PORT "/gid_attrs/types/2", write_gid_type, 2),
+    gid_file(PORT "/gid_attrs/types/3", write_gid_type, 3),
     directory(PORT "/gids"),
     file(PORT "/gids/0", write_gid, 0),
     gid_file(PORT "/gids/1", write_gid, 1),
+    gid_file(PORT "/gids/2", write_gid, 2),
+    gid_file(PORT "/gids/3", write_gid, 3),
     file(PORT "/lid", write_lid),
     file(PORT "/lid_mask_count", "0\n"),
     file(PORT "/link_layer", "Ethernet\n"),
@@ -215,5 +237,6 @@ constexpr std::size_t kRowCount = std::size(kRows);
 #undef PORT
 #undef UVERBS
 #undef NET
+#undef CONFIG
 #undef PCI_BUS
 #undef PCI_PATH

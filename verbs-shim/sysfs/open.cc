@@ -9,6 +9,7 @@
 
 #include "verbs-shim/sysfs/rdma_cm.h"
 #include "verbs-shim/sysfs/real.h"
+#include "verbs-shim/sysfs/settings.h"
 #include "verbs-shim/sysfs/tree.h"
 
 using verbena::path::Node;
@@ -49,6 +50,7 @@ int open_node(Node node, int flags) {
       return writes ? fail(EISDIR) : verbena::path::make_directory_descriptor(node, close_on_exec);
     case NodeKind::file:
       if ((flags & O_DIRECTORY) != 0) return fail(ENOTDIR);
+      if (writes && node->set != nullptr) return verbena::path::open_setting(node, flags);
       return writes ? fail(EACCES) : open_content(node, close_on_exec);
     case NodeKind::link:
       return fail((flags & O_DIRECTORY) != 0 ? ENOTDIR : ELOOP);  // O_NOFOLLOW

@@ -14,17 +14,25 @@
 namespace verbena::path {
 namespace {
 
-/// The speed= of VERBENA_NIC (nic_tuning.h); libibverbs tells the user of a wrong one.
-std::uint64_t port_rate() {
-  constexpr std::string_view kSpeed = "speed=";
+/// What VERBENA_NIC says of a setting (nic_tuning.h); empty: nothing. libibverbs tells the user of a wrong one.
+std::string_view nic_setting(std::string_view name) {
   std::string_view words = host::variable(host::kNicVariable, "");
   while (!words.empty()) {
     const std::string_view word = fabric::first_of(words, std::min(words.find(' '), words.size()));
-    if (word.starts_with(kSpeed))
-      return fabric::parse_rate(fabric::rest_of(word, kSpeed.size())).value_or(host::kPortRateDefault);
+    if (word.size() > name.size() && word.starts_with(name) && word[name.size()] == '=')
+      return fabric::rest_of(word, name.size() + 1);
     words.remove_prefix(std::min(word.size() + 1, words.size()));
   }
-  return host::kPortRateDefault;
+  return {};
+}
+
+std::uint64_t port_rate() {
+  return fabric::parse_rate(nic_setting("speed")).value_or(host::kPortRateDefault);
+}
+
+const wire::WireKind& own_wire() {
+  const wire::WireKind* const kind = wire::find_wire_kind(nic_setting("wire"));
+  return kind == nullptr ? wire::kWireKindDefault : *kind;
 }
 
 /// One device where the environment is wrong.
@@ -48,6 +56,7 @@ host::DeviceIdentity own_port(std::size_t index) {
                          {.name = std::strchr(name, '/') == nullptr ? name : host::kDeviceNameDefault,
                           .interface = host::link_of_port(host::variable(host::kLinkVariable, ""), place).interface,
                           .has_link_local = link_kind().has_link_local,
+                          .wire = own_wire(),
                           .bits_per_second = port_rate(),
                           .first_port = devices.addresses[devices.place({number.device, 1})],
                           .rail = devices.rail(place)});

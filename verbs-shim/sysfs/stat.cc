@@ -30,7 +30,7 @@ std::uint32_t mode_of(Node node) {
     case NodeKind::directory:
       return S_IFDIR | 0755;
     case NodeKind::file:
-      return S_IFREG | 0444;
+      return node->set != nullptr ? S_IFREG | 0644 : S_IFREG | 0444;
     case NodeKind::link:
       return S_IFLNK | 0777;
     case NodeKind::character_device:

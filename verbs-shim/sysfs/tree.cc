@@ -240,7 +240,7 @@ bool is_ours(const char* path) {
     constexpr char kNet[] = "/sys/class/net";
     constexpr std::size_t kNetBytes = sizeof kNet - 1;
     for (const char* const beginning : {"/sys/class/infiniband", "/sys/devices/pci" VERBENA_PCI_DOMAIN ":",
-                                        "/sys/bus/pci/devices/" VERBENA_PCI_DOMAIN ":"})
+                                        "/sys/bus/pci/devices/" VERBENA_PCI_DOMAIN ":", "/sys/kernel/config/rdma_cm"})
       if (begins_with(path, beginning, std::strlen(beginning))) return true;
     return begins_with(path, kNet, kNetBytes) && (path[kNetBytes] == '/' || path[kNetBytes] == 0);
   }

@@ -10,6 +10,7 @@
 //                        fstatat and fdopendir know it again even after dup(). read() says EBADF, not EISDIR
 //   a DIR                an object of our own, from a static pool (directory.cc); of /sys/class/net one that goes on
 //                        with ours where the machine's interfaces end
+//   a setting to write   the file that keeps its value (settings.h)
 //   rdma_cm opened       one end of a socket pair; write() to it is a command (rdma_cm.h)
 //   uverbs0 opened       /dev/null: the verbs live in our libibverbs and never use the descriptor
 // Not covered: listing the tree's parents but for that one (/sys/class does not show infiniband), a descriptor of
@@ -48,6 +49,8 @@ struct Row {
   ContentWriter write;  // a file's content if text is null
   unsigned argument = 0;
   bool (*exists)(const host::DeviceIdentity& of, unsigned argument) = nullptr;  // null: always
+  /// What is written to the file (settings.h): 0, or an errno value. Null: it cannot be written.
+  int (*set)(const host::DeviceIdentity& of, const char* text, std::size_t bytes) = nullptr;
 };
 
 /// An entry of the tree.

@@ -89,12 +89,12 @@ bool has_gid(const host::DeviceIdentity& of, unsigned index) {
   return index < of.gid_count();
 }
 
-std::size_t write_gid_type(char* into, std::size_t size, const host::DeviceIdentity&, unsigned) {
-  return finish(std::snprintf(into, size, "RoCE v2\n"), size);
+std::size_t write_gid_type(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned index) {
+  return finish(std::snprintf(into, size, "%s\n", wire::gid_type_text(of.gids[index].version).data()), size);
 }
 
 std::size_t write_gid(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned index) {
-  const auto gid = of.gids[index].octets;
+  const auto gid = of.gids[index].gid.octets;
   std::size_t length = 0;
   for (std::size_t i = 0; i < gid.size(); i += 2)
     length +=

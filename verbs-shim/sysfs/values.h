@@ -38,7 +38,7 @@ bool has_gid(const host::DeviceIdentity& of, unsigned index);
 std::size_t write_gid(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
 /// Of an entry of the GID table, as write_gid_type().
 std::size_t write_network_device(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
-std::size_t write_gid_type(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
+std::size_t write_gid_type(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned index);
 std::size_t write_lid(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
 std::size_t write_port_state(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
 std::size_t write_physical_state(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);

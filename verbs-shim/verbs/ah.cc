@@ -11,6 +11,7 @@
 #include "verbs-shim/verbs/objects.h"
 #include "verbs-shim/verbs/process.h"
 #include "verbs-shim/verbs/translate.h"
+#include "wire/roce_v1.h"
 
 namespace verbena::shim {
 namespace {
@@ -18,8 +19,10 @@ namespace {
 constexpr std::uint16_t kNoVlan = 0xffff;
 
 /// Source and destination of a received datagram, from the 40 octets before its payload. RoCE v2 puts the IPv4 header
-/// into the last 20 of them (IBTA annex A17); an IPv6 header fills all 40.
+/// into the last 20 of them (IBTA annex A17); an IPv6 header fills all 40, and so does the GRH of RoCE v1, which only
+/// its next header tells from it.
 struct ReceivedAddress {
+  const wire::Encapsulation* encapsulation = &wire::kRoceV2;  // null: none that is known
   wire::Gid source;
   wire::Gid destination;
   std::uint32_t flow_label = 0;
@@ -43,6 +46,10 @@ ReceivedAddress received_address(const ibv_grh& grh) {
     address.traffic_class = octets[kIpv4At + 1];
     return address;
   }
+  constexpr std::size_t kNextHeaderAt = 6;
+  address.encapsulation = octets[kNextHeaderAt] == wire::kIpProtocolUdp      ? &wire::kRoceV2
+                          : octets[kNextHeaderAt] == wire::kGrhNextHeaderIba ? &wire::kRoceV1
+                                                                             : nullptr;
   std::copy_n(octets + 8, 16, address.source.octets.begin());
   std::copy_n(octets + 24, 16, address.destination.octets.begin());
   address.flow_label = be32(0) & 0xfffff;
@@ -81,10 +88,17 @@ int init_ah_from_wc(ibv_context* context, std::uint8_t port_num, ibv_wc* wc, ibv
     return -1;
   }
   const ReceivedAddress received = received_address(*grh);
+  if (received.encapsulation == nullptr) {
+    errno = EPROTONOSUPPORT;
+    return -1;
+  }
   const auto gids = engine->nic_config().gids_of(port_num);
-  auto found = std::ranges::find(gids, received.destination);
+  auto found = std::ranges::find_if(gids, [&](const nic::GidEntry& own) {
+    return own.gid == received.destination && own.encapsulation == received.encapsulation;
+  });
   // A multicast group is nobody's address: the reply comes from the first entry.
-  if (found == gids.end() && received.destination.is_multicast()) found = gids.begin();
+  if (found == gids.end() && received.destination.is_multicast())
+    found = std::ranges::find(gids, received.encapsulation, &nic::GidEntry::encapsulation);
   if (found == gids.end()) {
     errno = EINVAL;
     return -1;

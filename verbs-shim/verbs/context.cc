@@ -14,6 +14,7 @@
 #include "verbs-shim/verbs/objects.h"
 #include "verbs-shim/verbs/process.h"
 #include "verbs-shim/verbs/translate.h"
+#include "wire/roce_v1.h"
 
 namespace verbena::shim {
 namespace {
@@ -301,13 +302,14 @@ int query_gid_ex(ibv_context* context, std::uint32_t port_num, std::uint32_t gid
   if (working_engine_of(context) == nullptr) return kNoDevice;
   const auto gids = config_of(context).gids_of(port_num);
   if (gid_index >= gids.size()) return EINVAL;
-  const verbena::wire::Gid& gid = gids[gid_index];
+  const verbena::wire::Gid& gid = gids[gid_index].gid;
   if (gid == verbena::wire::Gid{}) return ENODATA;
   ibv_gid_entry full{};
   full.gid = gid_to(gid);
   full.gid_index = gid_index;
   full.port_num = port_num;
-  full.gid_type = IBV_GID_TYPE_ROCE_V2;
+  full.gid_type =
+      gids[gid_index].encapsulation == &verbena::wire::kRoceV1 ? IBV_GID_TYPE_ROCE_V1 : IBV_GID_TYPE_ROCE_V2;
   full.ndev_ifindex = network_device_index(context, port_num, gid);
   std::memset(static_cast<void*>(entry), 0, entry_size);
   std::memcpy(static_cast<void*>(entry), &full, std::min(entry_size, sizeof full));

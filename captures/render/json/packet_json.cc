@@ -10,6 +10,7 @@
 #include "wire/infiniband.h"
 #include "wire/member_name.h"
 #include "wire/packet_text.h"
+#include "wire/roce_v1.h"
 
 namespace verbena::captures {
 
@@ -65,11 +66,13 @@ void add_network_headers(Json& headers, const wire::PacketView& view) {
   }
   headers["ethernet"] = header_json<wire::EthernetLayout>(view.ethernet());
   if (const auto vlan = view.vlan()) headers["vlan"] = header_json<wire::VlanLayout>(*vlan);
-  if (view.ip().is_v4())
+  if (view.network().header() == wire::NetworkHeader::grh)
+    headers["grh"] = header_json<wire::GrhLayout>(wire::grh_of(view));
+  else if (view.ip().is_v4())
     headers["ipv4"] = header_json<wire::Ipv4Layout>(view.ip().v4());
   else
     headers["ipv6"] = header_json<wire::Ipv6Layout>(view.ip().v6());
-  headers["udp"] = header_json<wire::UdpLayout>(view.udp());
+  if (view.network().header() != wire::NetworkHeader::grh) headers["udp"] = header_json<wire::UdpLayout>(view.udp());
 }
 
 Json headers_json(const wire::PacketView& view) {

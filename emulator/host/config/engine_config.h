@@ -70,6 +70,7 @@ inline DeviceIdentity identity_of(const EngineConfig& config, std::uint32_t port
                    {.name = own.device_name,
                     .interface = interface_of(own.link),
                     .has_link_local = kind != nullptr && kind->has_link_local,
+                    .wire = fabric::wire_of(own.nic),
                     .bits_per_second = own.nic.speed_bits_per_second.value_or(kPortRateDefault),
                     .first_port = config.address,
                     .rail = rail});

@@ -136,6 +136,18 @@ std::string devices_error(const OwnDevices& wrong, const DevicesGiven& given) {
   return given.node + ": no node";
 }
 
+std::string wire_rule(std::string_view given) {
+  std::vector<std::string_view> names;
+  for (const wire::WireKind& kind : wire::kWireKinds) names.push_back(kind.name);
+  return std::string(wire::kWireRule) + fabric::did_you_mean(given, names);
+}
+
+std::string wire_error(const wire::WireKind& wire, std::string_view link) {
+  const LinkKind* const kind = find_link_kind(link);
+  if (!wire.has_v1 || kind == nullptr || kind->carries_ethernet) return "";
+  return "a UDP socket cannot carry RoCE v1: use --link shm, fabric or raw:INTERFACE, or the wire roce-v2";
+}
+
 std::string icrc_rule(std::string_view given) {
   return "offload or always" + fabric::did_you_mean(given, {"offload", "always"});
 }
@@ -206,6 +218,8 @@ Result<EngineConfig, std::string> config_from_environment() {
   if (const auto value = setting(kNicVariable)) {
     const auto tuning = parse_nic_tuning(*value);
     if (!tuning) return Failure{std::string(kNicVariable) + ": " + tuning.error()};
+    if (const std::string error = wire_error(fabric::wire_of(*tuning), config.link); !error.empty())
+      return Failure{complaint(kNicVariable, *value, error)};
     config.nic = *tuning;
   }
   if (const auto value = setting(kIcrcVariable)) {

@@ -30,6 +30,10 @@ std::string rank_rule();
 std::string link_rule(std::string_view given);
 /// find_link_kind(), and interfaces that may exist.
 bool is_link_name(std::string_view text);
+/// The words of --wire, for messages, and which may be meant.
+std::string wire_rule(std::string_view given);
+/// Why frames of this wire cannot go over this link, and what would be right. Empty: they can.
+std::string wire_error(const wire::WireKind& wire, std::string_view link);
 /// When the NIC leaves an ICRC to be computed later (ICRC offload, wire/icrc.h): "offload" where the link takes such
 /// frames, "always" never. Nothing: the text is neither.
 std::optional<wire::IcrcState> parse_icrc(std::string_view text);

@@ -16,13 +16,14 @@ struct LinkKind {
   bool has_link_local;      // it carries frames for the link_local_of() its nodes as well
   bool reaches_by_slot;     // a peer is a process, so that a request has to name its slot
   bool all_peers_are_here;  // on this machine, where ServiceDirectory knows them
+  bool carries_ethernet;    // whole frames, so that RoCE v1 goes over it as well
 };
 
 inline constexpr LinkKind kLinkKinds[] = {
-    {"shm", false, false, true, true, true},
-    {"fabric", false, true, true, false, true},
-    {"udp", false, false, false, false, false},
-    {"raw", true, false, false, false, false},
+    {"shm", false, false, true, true, true, true},
+    {"fabric", false, true, true, false, true, true},
+    {"udp", false, false, false, false, false, false},
+    {"raw", true, false, false, false, false, true},
 };
 inline constexpr const LinkKind& kLinkKindDefault = kLinkKinds[0];
 

@@ -7,6 +7,7 @@
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/clock.h"
 #include "emulator/host/os/drawn_numbers.h"
+#include "wire/roce_v1.h"
 
 namespace verbena::host {
 namespace {
@@ -17,7 +18,7 @@ constexpr unsigned kFirstIdShift = 10;  // communication IDs go on about as fast
 constexpr std::uint32_t kIdsOfPort = (1u << cm::kIdSlotShift) / kPortsMax;
 
 nic::NicConfig nic_config_of(const OpenedLink& opened, const EngineConfig& config, std::uint64_t seed) {
-  static_assert(kPortsMax == nic::kPortsMax);
+  static_assert(kPortsMax == nic::kPortsMax && kPortsMax * kGidsOfPortMax == nic::kGidsMax);
   nic::NicConfig made;
   made.qpn_base = qpn_base_of(opened.slot);
   made.qpn_bits = kSlotShift;
@@ -29,7 +30,8 @@ nic::NicConfig nic_config_of(const OpenedLink& opened, const EngineConfig& confi
     own.is_up = opened.link->of_port(port).has_signal();
     own.gids_begin = made.gid_count;
     const DeviceIdentity identity = identity_of(config, port);
-    for (std::size_t i = 0; i < identity.gid_count(); ++i) made.gids[made.gid_count++] = identity.gids[i];
+    for (std::size_t i = 0; i < identity.gid_count(); ++i)
+      made.gids[made.gid_count++] = {identity.gids[i].gid, wire::encapsulation_of(identity.gids[i].version)};
   }
   made.port_mtu_bytes = opened.mtu_bytes;
   made.udp_source_port = opened.udp_source_port;

@@ -81,7 +81,7 @@ void fields(Way& way, In<Way, FaultRemoved>& value) {
 }
 template <class Way>
 void fields(Way& way, In<Way, FabricHello>& value) {
-  way(value.nodes, value.rails, value.port_rates, value.stats_path);
+  way(value.nodes, value.rails, value.port_rates, value.stats_path, value.wire);
 }
 template <class Way>
 void fields(Way& way, In<Way, fabric::LinkStatistics>& value) {

@@ -68,6 +68,7 @@ struct FabricHello {
   std::uint32_t rails = 1;                // NIC ports of each node: its processes have as many devices
   std::vector<std::uint64_t> port_rates;  // of each node's rails, bits per second, when the fabric began; 0: no limit
   std::string stats_path;                 // of the counters that processes write; empty: none
+  std::string wire;                       // that its nodes have (wire::kWireKinds); empty: the default one
 };
 
 using FabricReply = std::variant<FabricDone, FaultAdded, FaultRemoved, FabricHello, FabricSnapshot>;

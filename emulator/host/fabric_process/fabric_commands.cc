@@ -264,7 +264,8 @@ FabricAnswer FabricCommands::serve(Time, const RemoveDevices& request) {
 // -- What can be seen -------------------------------------------------------------------------------------------------
 
 FabricAnswer FabricCommands::serve(Time, const AskHello&) {
-  return FabricReply(FabricHello{topology_.nodes(), topology_.rails, topology_.port_rates(), setup_.stats_path});
+  return FabricReply(
+      FabricHello{topology_.nodes(), topology_.rails, topology_.port_rates(), setup_.stats_path, setup_.wire});
 }
 
 FabricAnswer FabricCommands::serve(Time now, const AskSnapshot&) {

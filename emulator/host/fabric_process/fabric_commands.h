@@ -31,6 +31,7 @@ class FabricCommands {
     std::vector<fabric::FaultRule> prepared;
     FabricSockets* sockets = nullptr;        // told of what it should know; outlives this object
     std::string stats_path;                  // for AskHello; empty: none
+    std::string wire;                        // for AskHello
     const StatsFile* counters = nullptr;     // outlives this object
     const FabricCapture* capture = nullptr;  // the same
   };

@@ -92,6 +92,7 @@ Result<std::unique_ptr<FabricProcess>, std::string> FabricProcess::open(const Fa
                             .prepared = options.prepared,
                             .sockets = process->sockets_.get(),
                             .stats_path = process->stats_path_,
+                            .wire = options.wire,
                             .counters = static_cast<const StatsFile*>(process->counters_),
                             .capture = process->capture_.get()},
       clock_now());

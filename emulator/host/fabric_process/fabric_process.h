@@ -27,6 +27,7 @@ struct FabricOptions {
   std::string fabric = kFabricDefault;
   fabric::Topology topology;  // has passed check()
   std::uint64_t seed = 1;
+  std::string wire;  // that its nodes have unless they say otherwise (wire::kWireKinds); empty: the default one
   Duration detection = milliseconds(10);
   std::vector<fabric::FaultRule> prepared;        // FabricCommands::Setup
   std::string capture_directory;                  // one pcapng for every cable; empty: none

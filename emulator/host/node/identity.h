@@ -16,6 +16,7 @@
 
 #include "emulator/host/node/port_speed.h"
 #include "emulator/host/os/fixed_text.h"
+#include "wire/roce_version.h"
 #include "wire/types.h"
 
 namespace verbena::host {
@@ -221,22 +222,31 @@ struct DeviceSettings {
   std::string_view name = "verbena0";  // of the node's first device, or with kDeviceNumberSign of all
   std::string_view interface;          // that the link names; empty: it names none
   bool has_link_local = true;          // the link carries frames for the link-local address as well
+  wire::WireKind wire = wire::kWireKindDefault;
   std::uint64_t bits_per_second = kPortRateDefault;
   std::optional<wire::Gid> first_port;  // the address of port 1, of a port that is another one
   std::optional<std::uint32_t> rail;    // of its node in a fabric, whose address the port has
 };
 
+/// An entry of a port's GID table.
+struct PortGid {
+  wire::Gid gid;
+  wire::RoceVersion version = wire::RoceVersion::v2;
+  constexpr bool operator==(const PortGid&) const = default;
+};
+inline constexpr std::size_t kGidsOfPortMax = 4;  // two addresses, each by two versions
+
 /// All that others see of a port of a device, and of the device that it belongs to. A plain value.
 struct DeviceIdentity {
   DeviceNumber number;
-  wire::Gid address;                        // of the port
-  std::array<wire::Gid, 2> gids;            // the port's table; the second is zero where the port has but one
-  wire::MacAddress mac;                     // of the port
-  Guid node_guid{};                         // of the device, as system_image_guid is
-  Guid system_image_guid{};                 // a device is a NIC of its own
-  Guid port_guid{};                         // of the first port it is the device's
-  FixedText<kDeviceNameBytesMax + 1> name;  // verbena0
-  FixedText<16> file_name;                  // uverbs0
+  wire::Gid address;                           // of the port
+  std::array<PortGid, kGidsOfPortMax> gids{};  // the port's table; all zero behind its end
+  wire::MacAddress mac;                        // of the port
+  Guid node_guid{};                            // of the device, as system_image_guid is
+  Guid system_image_guid{};                    // a device is a NIC of its own
+  Guid port_guid{};                            // of the first port it is the device's
+  FixedText<kDeviceNameBytesMax + 1> name;     // verbena0
+  FixedText<16> file_name;                     // uverbs0
   FixedText<16> interface;  // empty: the machine's that has the address, which find_network_device() knows
   const OwnInterface* own_interface = nullptr;  // null: the interface is the machine's
   FixedText<16> pci_address;
@@ -244,8 +254,38 @@ struct DeviceIdentity {
   std::uint64_t bits_per_second = kPortRateDefault;
 
   /// Entries of the GID table.
-  constexpr std::size_t gid_count() const { return gids[1] == wire::Gid{} ? 1 : 2; }
+  constexpr std::size_t gid_count() const {
+    std::size_t count = 0;
+    while (count < gids.size() && gids[count].gid != wire::Gid{}) ++count;
+    return count;
+  }
+  /// Nothing: the port has no such entry.
+  constexpr std::optional<std::size_t> gid_index(const PortGid& entry) const {
+    for (std::size_t i = 0; i < gid_count(); ++i)
+      if (gids[i] == entry) return i;
+    return std::nullopt;
+  }
 };
+
+namespace detail {
+/// A port's table. With one version its own address stands first, because programs and documents take entry 0; with
+/// both the order is a ConnectX's: the link-local address first, each address by v1, then by v2.
+constexpr std::array<PortGid, kGidsOfPortMax> gids_of(const wire::Gid& address,
+                                                      const std::optional<wire::Gid>& link_local,
+                                                      const wire::WireKind& kind) {
+  std::array<PortGid, kGidsOfPortMax> gids{};
+  std::size_t count = 0;
+  const auto add = [&](const wire::Gid& gid) {
+    if (kind.has_v1) gids[count++] = {gid, wire::RoceVersion::v1};
+    if (kind.has_v2) gids[count++] = {gid, wire::RoceVersion::v2};
+  };
+  const bool has_both = kind.has_v1 && kind.has_v2;
+  if (link_local && has_both) add(*link_local);
+  add(address);
+  if (link_local && !has_both) add(*link_local);
+  return gids;
+}
+}  // namespace detail
 
 /// Of a port whose address is known.
 constexpr DeviceIdentity device_at(const wire::Gid& address, DeviceNumber number, const DeviceSettings& settings = {}) {
@@ -253,8 +293,7 @@ constexpr DeviceIdentity device_at(const wire::Gid& address, DeviceNumber number
   DeviceIdentity made;
   made.number = number;
   made.address = address;
-  made.gids[0] = address;
-  if (const auto link_local = link_local_of(address); settings.has_link_local && link_local) made.gids[1] = *link_local;
+  made.gids = detail::gids_of(address, settings.has_link_local ? link_local_of(address) : std::nullopt, settings.wire);
   made.mac = node_mac(address);
   made.node_guid = made.system_image_guid = guid_of(node_mac(settings.first_port.value_or(address)));
   made.port_guid = guid_of(made.mac);

@@ -2,7 +2,9 @@
 // Tested by: tests/nic/credit_test.cc
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -51,6 +53,18 @@ struct NicLimits {
 
 inline constexpr std::uint32_t kPortsMax = 2;  // of a NIC, counted from 1
 
+/// An entry of a port's GID table: an address, and how packets from it are carried.
+struct GidEntry {
+  constexpr GidEntry() = default;
+  /// Implicit: an address alone is one of RoCE v2.
+  constexpr GidEntry(const wire::Gid& address, const wire::Encapsulation& by = wire::kRoceV2)
+      : gid(address), encapsulation(&by) {}
+  wire::Gid gid;
+  const wire::Encapsulation* encapsulation = &wire::kRoceV2;
+};
+
+inline constexpr std::size_t kGidsMax = 8;  // of a NIC: two ports with two addresses, each by two versions
+
 struct PortConfig {
   wire::MacAddress mac;
   bool is_up = true;            // at first; Nic::set_port_up changes it
@@ -61,8 +75,7 @@ struct NicConfig {
   /// QPNs are qpn_base .. qpn_base + 2^qpn_bits - 1: the process slot lies above (design.md: nodes, processes).
   wire::Qpn qpn_base{0};
   std::uint8_t qpn_bits = 16;
-  const wire::Encapsulation* encapsulation = &wire::kRoceV2;  // of what the NIC sends; it receives all that there are
-  std::array<wire::Gid, 4> gids{};  // of all ports, in their order: each packet is looked for in all
+  std::array<GidEntry, kGidsMax> gids{};  // of all ports, in their order: each packet is looked for in all
   std::uint8_t gid_count = 1;
   std::uint8_t port_count = 1;
   std::array<PortConfig, kPortsMax> ports{};
@@ -104,10 +117,15 @@ struct NicConfig {
   /// Of a port that it has.
   const PortConfig& port(std::uint32_t port) const { return ports[port - 1]; }
   /// Its GID table; empty: there is no such port.
-  std::span<const wire::Gid> gids_of(std::uint32_t port) const {
+  std::span<const GidEntry> gids_of(std::uint32_t port) const {
     if (!has_port(port)) return {};
     const std::size_t end = port == port_count ? gid_count : ports[port].gids_begin;
     return std::span(gids).first(end).subspan(ports[port - 1].gids_begin);
+  }
+  /// Whether each entry is of RoCE v2 alone.
+  bool is_roce_v2_alone() const {
+    return std::ranges::all_of(std::span(gids).first(gid_count),
+                               [](const GidEntry& entry) { return entry.encapsulation == &wire::kRoceV2; });
   }
 };
 

@@ -29,6 +29,7 @@ NicState::NicState(const NicConfig& nic_config, Memory& app_memory, const PortCo
       flows(nic_config.limits.max_flows),
       qps(nic_config.limits.max_qp) {
   if (config.port_count > 1) ++examinations;
+  if (!config.is_roce_v2_alone()) ++examinations;
   if (config.cnp_interval.ns != 0) notices.reserve(kNoticesMax);
   if (config.congestion.cnp_scope == CnpScope::destination) told.reserve(kNoticesMax);
 }
@@ -241,11 +242,12 @@ void NicState::flush_receive_queue(Qp& qp) {
 
 wire::FramePath NicState::frame_path(const AddressVector& address_vector, std::uint16_t flow_port) const {
   wire::FramePath path;
-  path.encapsulation = config.encapsulation;
+  const GidEntry& source = config.gids_of(address_vector.port)[address_vector.source_gid_index];
+  path.encapsulation = source.encapsulation;
   path.port = address_vector.port;
   path.from = config.port(address_vector.port).mac;
   path.to = address_vector.next_hop;
-  path.source = config.gids_of(address_vector.port)[address_vector.source_gid_index];
+  path.source = source.gid;
   path.destination = address_vector.destination;
   path.traffic_class = address_vector.traffic_class;
   if ((path.traffic_class & ~wire::kEcnMask) == 0) path.traffic_class |= static_cast<std::uint8_t>(config.dscp << 2);
@@ -259,10 +261,29 @@ wire::FramePath NicState::frame_path(const AddressVector& address_vector, std::u
   return path;
 }
 
+namespace {
+
+/// is_addressee() for any packet.
+[[gnu::noinline]] bool is_for_some_gid(const NicState& nic, const wire::PacketView& packet) {
+  const wire::Encapsulation& by = packet.network().encapsulation();
+  for (const GidEntry& own : std::span(nic.config.gids).first(nic.config.gid_count))
+    if (own.encapsulation == &by && packet.network().is_to(own.gid)) return true;
+  return packet.destination().is_multicast() && nic.takes(by);
+}
+
+}  // namespace
+
 bool NicState::is_addressee(const wire::PacketView& packet) const {
+  if (!packet.network().is_roce_v2_ipv4()) return is_for_some_gid(*this, packet);
+  // Where there are GIDs of another version, the packet was examined (Nic::receive).
   for (std::uint8_t i = 0; i < config.gid_count; ++i)
-    if (packet.network().is_to(config.gids[i])) return true;
+    if (packet.network().is_to(config.gids[i].gid)) return true;
   return packet.destination().is_multicast();
+}
+
+bool NicState::takes(const wire::Encapsulation& encapsulation) const {
+  return std::ranges::any_of(std::span(config.gids).first(config.gid_count),
+                             [&](const GidEntry& own) { return own.encapsulation == &encapsulation; });
 }
 
 }  // namespace verbena::nic

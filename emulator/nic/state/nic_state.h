@@ -51,10 +51,14 @@ struct ToldPeer {
 inline constexpr std::size_t kHeldMax = 4;      // QPs whose acknowledgements wait; those of others leave at once
 inline constexpr std::size_t kNoticesMax = 64;  // one a QP; beyond, a mark gives no CNP
 
-/// Whether the NIC has the port and the source that a path names, of the destination's family.
+/// Whether the NIC has the port and the source that a path names, of the destination's family. A group of RoCE v1 has
+/// no family: its address is an IPv6 one even where it stands for an IPv4 group.
 inline bool has_source(const NicConfig& config, const AddressVector& path) {
   const auto gids = config.gids_of(path.port);
-  return path.source_gid_index < gids.size() && path.destination.is_ipv4() == gids[path.source_gid_index].is_ipv4();
+  if (path.source_gid_index >= gids.size()) return false;
+  const GidEntry& source = gids[path.source_gid_index];
+  return path.destination.is_ipv4() == source.gid.is_ipv4() ||
+         (source.encapsulation->is_hidden && path.destination.is_multicast());
 }
 
 struct alignas(64) NicState {
@@ -79,7 +83,7 @@ struct alignas(64) NicState {
   const std::uint8_t extensions;  // of Bth::reserved7, those that mean something to this NIC
   bool is_removed = false;
   std::uint8_t arrival_port = 1;   // of what is received
-  std::uint32_t examinations = 0;  // why frames are looked at before their QP is: sniffers, several ports
+  std::uint32_t examinations = 0;  // why frames are looked at before their QP is: sniffers, ports, versions
   QpnTable qpns;
   Steering steering;
   MemoryTable regions;
@@ -160,6 +164,8 @@ struct alignas(64) NicState {
   wire::FramePath frame_path(const AddressVector& address_vector, std::uint16_t flow_port) const;
   /// Whether the packet is for one of the NIC's addresses, or for a multicast group.
   bool is_addressee(const wire::PacketView& packet) const;
+  /// Whether some GID is of the packet's version of RoCE.
+  bool takes(const wire::Encapsulation& encapsulation) const;
 };
 
 }  // namespace verbena::nic

@@ -204,7 +204,8 @@ std::uint16_t flow_port(const Qp& qp) {
 
 void take_path(NicState& nic, Qp& qp) {
   wire::FramePath path = nic.frame_path(qp.attributes.address_vector, flow_port(qp));
-  if (nic.config.congestion.wants().marks) path.traffic_class |= wire::kEcnCapable;
+  // No switch reads, or marks, what is hidden from it.
+  if (nic.config.congestion.wants().marks && !path.encapsulation->is_hidden) path.traffic_class |= wire::kEcnCapable;
   qp.frame_template = wire::FrameTemplate(path);
   qp.route_hint = 0;
 }
@@ -213,7 +214,7 @@ void take_path(NicState& nic, Qp& qp) {
 void take_port(NicState& nic, Qp& qp) {
   AddressVector nowhere;
   nowhere.port = qp.attributes.port;
-  nowhere.destination = nic.config.gids_of(nowhere.port).front();
+  nowhere.destination = nic.config.gids_of(nowhere.port).front().gid;
   qp.frame_template = wire::FrameTemplate(nic.frame_path(nowhere, 0));
   qp.route_hint = 0;
 }

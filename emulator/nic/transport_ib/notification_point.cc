@@ -28,10 +28,11 @@ AddressVector way_back(const NicState& nic, const Qp& qp, const wire::PacketView
   path.traffic_class = packet.network().traffic_class();
   path.port = qp.attributes.port;
   const auto gids = nic.config.gids_of(path.port);
+  const wire::Encapsulation& by = packet.network().encapsulation();
   for (std::uint8_t i = 0; i < gids.size(); ++i)
-    if (gids[i].is_ipv4() == path.destination.is_ipv4()) path.source_gid_index = i;
+    if (gids[i].encapsulation == &by && gids[i].gid.is_ipv4() == path.destination.is_ipv4()) path.source_gid_index = i;
   for (std::uint8_t i = 0; i < gids.size(); ++i)
-    if (packet.network().is_to(gids[i])) path.source_gid_index = i;
+    if (gids[i].encapsulation == &by && packet.network().is_to(gids[i].gid)) path.source_gid_index = i;
   return path;
 }
 
@@ -71,6 +72,7 @@ std::uint16_t notice_port(const Qp& qp) {
 void owe_notice(NicState& nic, Qp& qp, const wire::PacketView& packet) {
   if (nic.config.cnp_interval.ns == 0 || nic.notices.size() == kNoticesMax) return;
   if (!qp.service->is_connected && !packet.opcode().has_deth) return;
+  if (packet.network().encapsulation().is_hidden) return;  // CNPs are annex A17's, RoCE v2 alone has them
   const Time* const next = next_notice(nic, &qp, packet.source());
   if (next == nullptr || nic.now < *next || is_due(nic, qp, packet.source())) return;
   AddressVector path = way_back(nic, qp, packet);

@@ -38,9 +38,9 @@ BOOST_AUTO_TEST_CASE(the_first_device_is_what_it_has_always_been) {
   BOOST_TEST((device.system_image_guid == guid));
   BOOST_TEST((device.port_guid == guid));
   BOOST_TEST(device.gid_count() == 2u);
-  BOOST_TEST((device.gids[0] == device.address));
+  BOOST_TEST((device.gids[0].gid == device.address));
   BOOST_TEST(
-      (device.gids[1] == wire::Gid{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0x00, 0x56, 0x7f, 0xff, 0xfe, 0x2f, 0x5b, 7}}));
+      (device.gids[1].gid == wire::Gid{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0x00, 0x56, 0x7f, 0xff, 0xfe, 0x2f, 0x5b, 7}}));
   BOOST_TEST(device.name.view() == "verbena0");
   BOOST_TEST(device.file_name.view() == "uverbs0");
   BOOST_TEST(device.interface.view() == "verbena0");
@@ -54,8 +54,8 @@ BOOST_AUTO_TEST_CASE(the_first_device_is_what_it_has_always_been) {
 BOOST_AUTO_TEST_CASE(no_two_devices_share_what_tells_them_apart) {
   using Identity = const DeviceIdentity&;
   BOOST_TEST(different<wire::Gid>([](Identity it) { return it.address; }) == kDevicesMax);
-  BOOST_TEST(different<wire::Gid>([](Identity it) { return it.gids[0]; }) == kDevicesMax);
-  BOOST_TEST(different<wire::Gid>([](Identity it) { return it.gids[1]; }) == kDevicesMax);
+  BOOST_TEST(different<wire::Gid>([](Identity it) { return it.gids[0].gid; }) == kDevicesMax);
+  BOOST_TEST(different<wire::Gid>([](Identity it) { return it.gids[1].gid; }) == kDevicesMax);
   BOOST_TEST(different<wire::MacAddress>([](Identity it) { return it.mac; }) == kDevicesMax);
   BOOST_TEST(different<Guid>([](Identity it) { return it.node_guid; }) == kDevicesMax);
   BOOST_TEST(different<Guid>([](Identity it) { return it.system_image_guid; }) == kDevicesMax);
@@ -93,8 +93,8 @@ BOOST_AUTO_TEST_CASE(devices_1_to_3_are_the_same_ones_each_time) {
     BOOST_TEST((device.address == wire::Gid::from_ipv4(row.address)));
     BOOST_TEST((device.mac == node_mac(device.address)));
     BOOST_TEST((device.node_guid == guid_of(device.mac)));
-    BOOST_TEST((device.gids[1] == link_local_of(device.address)));
-    BOOST_TEST((node_of(device.gids[1]) == device.address));
+    BOOST_TEST((device.gids[1].gid == link_local_of(device.address)));
+    BOOST_TEST((node_of(device.gids[1].gid) == device.address));
     BOOST_TEST(device.name.view() == row.name);
     BOOST_TEST(device.file_name.view() == row.file);
     BOOST_TEST(device.interface.view() == row.interface);
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(an_address_of_the_machine_has_no_interface_of_its_own) {
   const DeviceIdentity device = device_at(address, {});
   BOOST_TEST(device.own_interface == nullptr);
   BOOST_TEST(device.interface.empty());
-  BOOST_TEST((device.gids[0] == address));
+  BOOST_TEST((device.gids[0].gid == address));
   // An address of another device's network is any address, where a process stands on it.
   BOOST_TEST(device_at(wire::Gid::from_ipv4(0x7f2f5c07), {}).own_interface == nullptr);
 }
@@ -195,3 +195,22 @@ BOOST_AUTO_TEST_CASE(a_text_that_does_not_fit_is_cut_off) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_CASE(gid_table_has_the_versions_of_the_wire) {
+  const auto table = [](std::string_view wire, bool has_link_local = true) {
+    const DeviceIdentity device =
+        device_at(kNode, {}, {.has_link_local = has_link_local, .wire = *wire::find_wire_kind(wire)});
+    std::string text;
+    for (std::size_t i = 0; i < device.gid_count(); ++i)
+      text += std::string(device.gids[i].gid == kNode ? "address" : "link-local") +
+              (device.gids[i].version == wire::RoceVersion::v1 ? "/v1 " : "/v2 ");
+    return text;
+  };
+  BOOST_TEST(table("roce-v2") == "address/v2 link-local/v2 ");
+  BOOST_TEST(table("roce-v1") == "address/v1 link-local/v1 ");
+  BOOST_TEST(table("roce") == "link-local/v1 link-local/v2 address/v1 address/v2 ");
+  BOOST_TEST(table("roce", false) == "address/v1 address/v2 ");
+  const DeviceIdentity device = device_at(kNode, {}, {.wire = *wire::find_wire_kind("roce")});
+  BOOST_TEST((device.gid_index({kNode, wire::RoceVersion::v1}) == std::optional<std::size_t>(2)));
+  BOOST_TEST(!device.gid_index({node_address(9), wire::RoceVersion::v1}));
+}

@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(link_local_address_is_reached_by_its_interface) {
   BOOST_TEST(via(devices[0].own_interface->index) == 0u);
   BOOST_TEST(via(devices[1].own_interface->index) == 1u);
   BOOST_TEST(via(0) == kNobodys);
-  Address own{.family = AF_INET6, .gid = devices[1].gids[1], .scope = devices[1].own_interface->index};
+  Address own{.family = AF_INET6, .gid = devices[1].gids[1].gid, .scope = devices[1].own_interface->index};
   BOOST_TEST(has_address(devices[1], own));
   own.scope = devices[0].own_interface->index;
   BOOST_TEST(!has_address(devices[1], own));

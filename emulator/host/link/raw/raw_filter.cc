@@ -2,8 +2,12 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "emulator/host/node/node_directory.h"
 #include "wire/headers.h"
+#include "wire/roce_v1.h"
 
 namespace verbena::host {
 namespace {
@@ -14,7 +18,7 @@ constexpr std::uint32_t kIpv4GroupMask = 0xf0000000;
 constexpr std::uint32_t kIpv4Groups = 0xe0000000;  // 224.0.0.0/4
 constexpr std::uint32_t kIpv6GroupPrefix = 0xff;
 constexpr std::uint32_t kUdpDestinationPort = 2;
-constexpr std::uint32_t kDestinationQpn = wire::UdpLayout::bytes + 5;
+constexpr std::uint32_t kQpnInBth = 5;
 
 /// A straight line of tests: each goes on when it holds and rejects otherwise.
 class FilterBuilder {
@@ -69,7 +73,43 @@ std::uint32_t word_of(const wire::Gid& address, std::size_t word) {
 
 }  // namespace
 
-std::vector<sock_filter> frames_of_process(const wire::Gid& address, std::uint8_t slot) {
+namespace {
+
+/// The address, or any group, both as 16 octets of an IPv6 header or a GRH.
+void require_destination(FilterBuilder& filter, const wire::Gid& address) {
+  constexpr std::uint32_t kDestination = kIp + 24;
+  filter.load_octet(kDestination);
+  const std::size_t group = filter.skip_if_equal(kIpv6GroupPrefix);
+  for (std::uint32_t word = 0; word < 4; ++word) {
+    filter.load_word(kDestination + 4 * word);
+    filter.require_equal(word_of(address, word));
+  }
+  filter.land(group);
+}
+
+/// The QPN stands so far behind the network header.
+void accept_slot(FilterBuilder& filter, std::uint32_t qpn_at, std::uint8_t slot) {
+  filter.load_octet_behind_ip(qpn_at);
+  filter.accept_if_equal(slot);
+  filter.accept_if_equal(kSlots);
+  filter.require_equal(0);
+  filter.load_half_behind_ip(qpn_at + 1);
+  filter.accept_if_at_most(1);
+}
+
+std::vector<sock_filter> roce_v1_frames(const wire::Gid& address, std::uint8_t slot) {
+  FilterBuilder filter;
+  filter.load_half(kIp - 2);
+  filter.require_equal(wire::kEtherTypeRoceV1);
+  filter.load_octet(kIp + 6);
+  filter.require_equal(wire::kGrhNextHeaderIba);
+  require_destination(filter, address);
+  filter.set_ip_header_size(wire::GrhLayout::bytes);
+  accept_slot(filter, kQpnInBth, slot);
+  return filter.finish();
+}
+
+std::vector<sock_filter> roce_v2_frames(const wire::Gid& address, std::uint8_t slot) {
   FilterBuilder filter;
   filter.load_half(kIp - 2);
   if (address.is_ipv4()) {
@@ -87,24 +127,27 @@ std::vector<sock_filter> frames_of_process(const wire::Gid& address, std::uint8_
     filter.require_equal(wire::kEtherTypeIpv6);
     filter.load_octet(kIp + 6);
     filter.require_equal(wire::kIpProtocolUdp);
-    filter.load_octet(kIp + 24);
-    const std::size_t group = filter.skip_if_equal(kIpv6GroupPrefix);
-    for (std::uint32_t word = 0; word < 4; ++word) {
-      filter.load_word(kIp + 24 + 4 * word);
-      filter.require_equal(word_of(address, word));
-    }
-    filter.land(group);
+    require_destination(filter, address);
     filter.set_ip_header_size(wire::Ipv6Layout::bytes);
   }
   filter.load_half_behind_ip(kUdpDestinationPort);
   filter.require_equal(wire::kRoceUdpPort);
-  filter.load_octet_behind_ip(kDestinationQpn);
-  filter.accept_if_equal(slot);
-  filter.accept_if_equal(kSlots);
-  filter.require_equal(0);
-  filter.load_half_behind_ip(kDestinationQpn + 1);
-  filter.accept_if_at_most(1);
+  accept_slot(filter, wire::UdpLayout::bytes + kQpnInBth, slot);
   return filter.finish();
+}
+
+}  // namespace
+
+std::vector<sock_filter> frames_of_process(const wire::Gid& address, std::uint8_t slot, const wire::WireKind& wire) {
+  if (!wire.has_v1) return roce_v2_frames(address, slot);
+  std::vector<sock_filter> program = roce_v1_frames(address, slot);
+  if (!wire.has_v2) return program;
+  // Each part returns, and its jumps are relative: what is not announced as RoCE v1 goes past its part.
+  const auto v1_steps = static_cast<std::uint8_t>(program.size());
+  program.insert(program.begin(), {{BPF_LD | BPF_H | BPF_ABS, 0, 0, kIp - 2},
+                                   {BPF_JMP | BPF_JEQ | BPF_K, 0, v1_steps, wire::kEtherTypeRoceV1}});
+  std::ranges::copy(roce_v2_frames(address, slot), std::back_inserter(program));
+  return program;
 }
 
 std::vector<sock_filter> nothing_at_all() {

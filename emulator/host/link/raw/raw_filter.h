@@ -7,13 +7,15 @@
 #include <cstdint>
 #include <vector>
 
+#include "wire/roce_version.h"
 #include "wire/types.h"
 
 namespace verbena::host {
 
-/// Accepts whole Ethernet frames: UDP to port 4791 of the address or of any group, not a fragment, whose destination
-/// QPN lies in the slot or belongs to the whole node (QP0, QP1, multicast).
-std::vector<sock_filter> frames_of_process(const wire::Gid& address, std::uint8_t slot);
+/// Accepts whole Ethernet frames: of RoCE v2 (UDP to port 4791, not a fragment), of RoCE v1, or of both, to the address
+/// or to any group, whose destination QPN lies in the slot or belongs to the whole node (QP0, QP1, multicast).
+std::vector<sock_filter> frames_of_process(const wire::Gid& address, std::uint8_t slot,
+                                           const wire::WireKind& wire = wire::kWireKindDefault);
 
 /// Accepts nothing.
 std::vector<sock_filter> nothing_at_all();

@@ -19,6 +19,7 @@
 #include "emulator/host/os/neighbour.h"
 #include "emulator/host/os/socket_option.h"
 #include "wire/headers.h"
+#include "wire/roce_v1.h"
 
 namespace verbena::host {
 namespace {
@@ -60,6 +61,14 @@ std::string system_error(const char* what) {
   return std::string("cannot ") + what + ": " + std::strerror(errno);
 }
 
+}  // namespace
+
+namespace {
+/// What the socket asks the kernel for: one EtherType, or all where there are two.
+std::uint16_t packet_protocol(const RawLink::Options& options) {
+  if (options.wire.has_v1) return options.wire.has_v2 ? ETH_P_ALL : wire::kEtherTypeRoceV1;
+  return options.address.is_ipv4() ? ETHERTYPE_IP : ETHERTYPE_IPV6;
+}
 }  // namespace
 
 struct RawLink::Batch {
@@ -127,14 +136,14 @@ std::optional<std::string> RawLink::open_packet_socket(const Options& options, u
   if (packets_ < 0 && errno == EPERM)
     return "the raw link on " + options.interface + " needs CAP_NET_RAW: run as root, or use --link udp";
   if (packets_ < 0) return system_error("open a packet socket");
-  if (!attach_filter(packets_, frames_of_process(options.address, options.slot)))
+  if (!attach_filter(packets_, frames_of_process(options.address, options.slot, options.wire)))
     return system_error("filter a packet socket");
   set_option(packets_, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1);
   enlarge_receive_buffer(packets_, kReceiveBufferBytes);
   enlarge_send_buffer(packets_, kSendBufferBytes);
   sockaddr_ll at{};
   at.sll_family = AF_PACKET;
-  at.sll_protocol = htons(options.address.is_ipv4() ? ETHERTYPE_IP : ETHERTYPE_IPV6);
+  at.sll_protocol = htons(packet_protocol(options));
   at.sll_ifindex = static_cast<int>(interface_index);
   if (::bind(packets_, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0)
     return system_error("bind a packet socket");
@@ -189,27 +198,44 @@ bool RawLink::flush() {
   return false;
 }
 
+namespace {
+bool is_roce_v1(std::span<const std::byte> frame) {
+  constexpr std::size_t kTypeAt = wire::EthernetLayout::bytes - 2;
+  return frame.size() >= wire::EthernetLayout::bytes && frame[kTypeAt] == std::byte{wire::kEtherTypeRoceV1 >> 8} &&
+         frame[kTypeAt + 1] == std::byte{wire::kEtherTypeRoceV1 & 0xff};
+}
+}  // namespace
+
+bool RawLink::has_long_addresses(std::span<const std::byte> frame) const {
+  return !address_.is_ipv4() || is_roce_v1(frame);
+}
+
 std::span<const std::byte> RawLink::destination_of(std::span<const std::byte> frame) const {
-  const std::size_t at = wire::EthernetLayout::bytes + (address_.is_ipv4() ? 16 : 24);
-  const std::size_t bytes = address_bytes();
+  const bool is_long = has_long_addresses(frame);
+  const std::size_t at = wire::EthernetLayout::bytes + (is_long ? 24 : 16);
+  const std::size_t bytes = is_long ? address_.octets.size() : sizeof(std::uint32_t);
   return frame.size() >= at + bytes ? frame.subspan(at, bytes) : std::span<const std::byte>();
 }
 
 bool RawLink::goes_to_ourselves(std::span<const std::byte> frame) const {
-  return std::ranges::equal(destination_of(frame), std::as_bytes(std::span(address_.octets)).last(address_bytes()));
+  const auto destination = destination_of(frame);
+  return !destination.empty() &&
+         std::ranges::equal(destination, std::as_bytes(std::span(address_.octets)).last(destination.size()));
 }
 
 bool RawLink::goes_to_a_group(std::span<const std::byte> frame) const {
   const auto destination = destination_of(frame);
   if (destination.empty()) return false;
   const auto first = std::to_integer<unsigned>(destination[0]);
-  return address_.is_ipv4() ? first >> 4 == 0xe : first == 0xff;
+  return has_long_addresses(frame) ? first == 0xff : first >> 4 == 0xe;
 }
 
 /// To another process of this node, or to all of them.
 void RawLink::loop(std::span<const std::byte> frame) {
-  const std::size_t bth = wire::EthernetLayout::bytes + wire::UdpLayout::bytes +
-                          (address_.is_ipv4() ? wire::Ipv4Layout::bytes : wire::Ipv6Layout::bytes);
+  // An IPv6 header and a GRH have the same size.
+  const std::size_t bth = wire::EthernetLayout::bytes +
+                          (has_long_addresses(frame) ? wire::Ipv6Layout::bytes : wire::Ipv4Layout::bytes) +
+                          (is_roce_v1(frame) ? 0 : wire::UdpLayout::bytes);
   if (frame.size() < bth + wire::BthLayout::bytes) return;
   const wire::Qpn qpn = wire::BthLayout::parse(frame.subspan(bth).first<wire::BthLayout::bytes>()).dest_qp;
   if (qpn.value() > 1 && slot_of(qpn) < kSlots) return forwarder_->stage(slot_of(qpn), frame, {});
@@ -349,8 +375,10 @@ Result<OpenedLink, std::string> open_raw_link(const EngineConfig& config) {
   auto seat = NodeDirectory::join(config.fabric, config.address, config.slots);
   if (!seat) return Failure{seat.error()};
   const std::uint8_t slot = seat->slot();
-  auto link =
-      RawLink::open({.interface = std::string(interface_of(config.link)), .address = config.address, .slot = slot});
+  auto link = RawLink::open({.interface = std::string(interface_of(config.link)),
+                             .address = config.address,
+                             .slot = slot,
+                             .wire = fabric::wire_of(config.nic)});
   if (!link) return Failure{link.error()};
   (*link)->hold(std::move(*seat));
   OpenedLink opened;

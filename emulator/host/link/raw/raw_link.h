@@ -38,6 +38,7 @@ class RawLink final : public InterfaceLink, private ForkGuard {
     std::string interface;
     wire::Gid address;
     std::uint8_t slot = 0;
+    wire::WireKind wire = wire::kWireKindDefault;
   };
   /// The error is one line for the user.
   static Result<std::unique_ptr<RawLink>, std::string> open(const Options& options);
@@ -88,8 +89,9 @@ class RawLink final : public InterfaceLink, private ForkGuard {
   bool send_waiting();
   bool goes_to_ourselves(std::span<const std::byte> frame) const;
   bool goes_to_a_group(std::span<const std::byte> frame) const;
-  std::size_t address_bytes() const { return address_.is_ipv4() ? 4 : address_.octets.size(); }
-  /// The IP destination; empty: the frame is too short.
+  /// Whether the addresses of the frame's network header take 16 octets: it is an IPv6 header or a GRH.
+  bool has_long_addresses(std::span<const std::byte> frame) const;
+  /// The destination in the network header; empty: the frame is too short.
   std::span<const std::byte> destination_of(std::span<const std::byte> frame) const;
   void loop(std::span<const std::byte> frame);
   /// Sends the first frames of what waits, all of them for the interface. False: the kernel takes no more.

@@ -47,4 +47,8 @@ std::optional<FramePlaces> find_places(std::span<const std::byte> frame) {
   return places;
 }
 
+std::optional<FramePlaces> find_places(std::span<const std::byte> frame, Medium medium) {
+  return medium == Medium::ethernet ? find_places(frame) : kInfiniBand.find(frame, 0, 0);
+}
+
 }  // namespace verbena::wire

@@ -13,6 +13,7 @@
 #include <span>
 
 #include "wire/lid.h"
+#include "wire/path_address.h"
 #include "wire/types.h"
 
 namespace verbena::wire {
@@ -30,7 +31,7 @@ struct FramePlaces {
   std::uint8_t checksum_at = 0;    // over the network header (RFC 791); 0: none
   bool carries_transport = false;  // its headers say that a BTH follows, and the frame has them
   bool is_hidden = false;          // from switches, which read no network header but IP: no DSCP, no ECN, no addresses
-  std::uint8_t priority = 0;       // not a place: the PCP of a VLAN tag; 0 as well: no tag
+  std::uint8_t priority = 0;       // not a place: the PCP of a VLAN tag, or a service level; 0 as well: there is none
 };
 
 inline std::size_t place_of_destination(const FramePlaces& places) {
@@ -52,6 +53,8 @@ inline Gid gid_at(const std::byte* octets, std::size_t bytes) {
 /// Nothing: the frame's encapsulation is not known, or the frame ends within the network header. What lies behind that
 /// header may be missing: ask has_bth().
 std::optional<FramePlaces> find_places(std::span<const std::byte> frame);
+/// The same of a frame on any medium.
+std::optional<FramePlaces> find_places(std::span<const std::byte> frame, Medium medium);
 
 /// Whether the frame has its BTH whole.
 bool has_bth(std::span<const std::byte> frame, const FramePlaces& places);

@@ -133,6 +133,7 @@ std::optional<FramePlaces> find(std::span<const std::byte> frame, std::size_t, s
   if (frame.size() < kLrhBytes) return std::nullopt;
   const LocalRouteHeader lrh = lrh_of(frame);
   FramePlaces places = infiniband_places(lrh.next_header);
+  places.priority = lrh.service_level;
   const bool is_raw = lrh.next_header == LinkNextHeader::raw_ether_type || lrh.next_header == LinkNextHeader::raw_ipv6;
   if (places.network_bytes != 0 && frame.size() < kLrhBytes + GrhLayout::bytes) return std::nullopt;
   places.carries_transport = !is_raw && frame.size() >= places.bth_at;
@@ -145,6 +146,7 @@ FramePlaces infiniband_places(LinkNextHeader next_header) {
   constexpr std::uint8_t kNoClass = 16;       // nothing is left of 16 bits
   constexpr std::uint8_t kGrhClassShift = 4;  // the version lies above the traffic class, the flow label below
   FramePlaces places;
+  places.is_hidden = true;  // switches read the LRH
   if (next_header == LinkNextHeader::iba_global) {
     places.network_at = kLrhBytes;
     places.network_bytes = GrhLayout::bytes;

@@ -139,6 +139,15 @@ Result<PacketView, ParseError> parse_cut_packet(const Encapsulation& encapsulati
                                      .encapsulation = &encapsulation});
 }
 
+Result<PacketView, ParseError> parse_on(Medium medium, std::span<const std::byte> frame) {
+  if (medium == Medium::ethernet) return parse_frame(frame);
+  return FrameParser::parse(frame, {.begins = FrameParser::Begins::with_own_header, .encapsulation = &kInfiniBand});
+}
+
+Result<PacketView, ParseError> parse_cut_on(Medium medium, std::span<const std::byte> frame, HeadersNeeded needed) {
+  return medium == Medium::ethernet ? parse_cut_frame(frame, needed) : parse_cut_packet(kInfiniBand, frame, needed);
+}
+
 Result<PacketView, ParseError> parse_cut_ip_packet(std::span<const std::byte> packet, HeadersNeeded needed) {
   return FrameParser::parse(packet, {.begins = FrameParser::Begins::with_ip, .may_be_cut = true, .needed = needed});
 }

@@ -325,6 +325,11 @@ Result<PacketView, ParseError> parse_cut_frame(std::span<const std::byte> frame,
 Result<PacketView, ParseError> parse_cut_ip_packet(std::span<const std::byte> packet,
                                                    HeadersNeeded needed = HeadersNeeded::all);
 
+/// parse_frame() and parse_cut_frame() of what is on any medium: on InfiniBand a packet begins with its LRH.
+Result<PacketView, ParseError> parse_on(Medium medium, std::span<const std::byte> frame);
+Result<PacketView, ParseError> parse_cut_on(Medium medium, std::span<const std::byte> frame,
+                                            HeadersNeeded needed = HeadersNeeded::all);
+
 /// The same for a packet of an encapsulation that is not on Ethernet. Captures may leave its trailer off.
 Result<PacketView, ParseError> parse_cut_packet(const Encapsulation& encapsulation, std::span<const std::byte> packet,
                                                 HeadersNeeded needed = HeadersNeeded::all);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "wire/assert.h"
+#include "wire/encapsulation.h"
 #include "wire/frame_places.h"
 #include "wire/headers.h"
 #include "wire/icrc.h"
@@ -27,11 +28,11 @@ std::uint32_t crc_of(std::span<const std::byte> bytes) {
   return crc.value();
 }
 
-void flip(std::span<std::byte> frame, std::uint32_t flip_bit, bool repair_icrc) {
+void flip(std::span<std::byte> frame, std::uint32_t flip_bit, bool repair_icrc, wire::Medium medium) {
   const std::size_t octet = flip_bit / 8;
   const auto bit = static_cast<std::byte>(1u << (flip_bit % 8));
   // The frame may be longer than the packet (Ethernet padding): the ICRC ends the packet.
-  const auto packet = wire::parse_frame(frame);
+  const auto packet = wire::parse_on(medium, frame);
   VERBENA_ASSERT(packet && octet < packet->frame().size());
   const std::size_t icrc_at = packet->frame().size() - wire::kIcrcBytes;
   if (!repair_icrc || octet >= icrc_at) {
@@ -62,13 +63,15 @@ bool mark_congestion(std::span<std::byte> frame) {
   return can_mark;
 }
 
-AlteredFrame alter_frame(std::span<std::byte> frame, const FaultVerdict& verdict) {
+AlteredFrame alter_frame(std::span<std::byte> frame, const FaultVerdict& verdict, wire::Medium medium) {
   AlteredFrame altered{frame.size(), false};
   if (verdict.flip_bit) {
-    flip(frame, *verdict.flip_bit, verdict.repair_icrc);
+    flip(frame, *verdict.flip_bit, verdict.repair_icrc, medium);
+    // Each port makes the VCRC anew.
+    if (verdict.repair_icrc && medium == wire::Medium::infiniband) wire::kInfiniBand.seal(frame);
     altered.corrupted = true;
   }
-  if (verdict.mark) mark_congestion(frame);
+  if (verdict.mark && medium == wire::Medium::ethernet) mark_congestion(frame);
   if (verdict.truncate_to && *verdict.truncate_to < frame.size()) {
     altered.bytes = *verdict.truncate_to;
     altered.corrupted = true;

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "emulator/fabric/fault_plan.h"
+#include "wire/path_address.h"
 
 namespace verbena::fabric {
 
@@ -18,7 +19,8 @@ struct AlteredFrame {
 };
 
 /// Carries out flip_bit, repair_icrc, truncate_to and mark of `verdict`, which was judged on this very frame.
-AlteredFrame alter_frame(std::span<std::byte> frame, const FaultVerdict& verdict);
+AlteredFrame alter_frame(std::span<std::byte> frame, const FaultVerdict& verdict,
+                         wire::Medium medium = wire::Medium::ethernet);
 
 /// Sets ECN congestion experienced (RFC 3168) in an IPv4 or IPv6 header behind Ethernet, with at most one VLAN tag, and
 /// mends the IPv4 checksum; the ICRC does not cover it. Other frames are left alone. Returns whether it was done.

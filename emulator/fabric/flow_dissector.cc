@@ -7,6 +7,7 @@
 #include "emulator/fabric/chance.h"
 #include "wire/frame_places.h"
 #include "wire/headers.h"
+#include "wire/infiniband.h"
 #include "wire/selective_repeat.h"
 #include "wire/telemetry.h"
 
@@ -68,13 +69,22 @@ std::uint32_t load_entropy(std::span<const std::byte> frame, const wire::FramePl
   return std::to_integer<std::uint32_t>(at[0]) << 8 | std::to_integer<std::uint32_t>(at[1]);
 }
 
+/// InfiniBand's switches forward by the destination's LID: all packets for one port go the same way. A group's packets go
+/// by the GID for which its LID stands.
+void find_way(std::span<const std::byte> packet, FlowDissector& into) {
+  const wire::Lid to =
+      wire::LocalRouteHeaderLayout::parse(packet.first<wire::LocalRouteHeaderLayout::bytes>()).destination;
+  if (!to.is_multicast()) into.destination = wire::gid_of(to);
+  into.flow_hash = static_cast<std::uint32_t>(mix(to.value()));
+}
+
 }  // namespace
 
-FlowDissector look_at(std::span<const std::byte> stored, std::size_t bytes, bool with_digest) {
+FlowDissector look_at(std::span<const std::byte> stored, std::size_t bytes, bool with_digest, wire::Medium medium) {
   constexpr std::size_t kUnknownDigested = 64;
   FlowDissector look;
   stored = stored.first(std::min(stored.size(), bytes));
-  const auto places = wire::find_places(stored);
+  const auto places = wire::find_places(stored, medium);
   if (!places || stored.size() < places->bth_at) {
     look.header_bytes = stored.size();
     if (with_digest) look.digest = digest_of(stored.first(std::min(stored.size(), kUnknownDigested)));
@@ -85,6 +95,7 @@ FlowDissector look_at(std::span<const std::byte> stored, std::size_t bytes, bool
   look.ecn_capable = !places->is_hidden && ecn != 0 && ecn != wire::kEcnCongestionExperienced;
   look.destination = wire::destination_of(stored, *places);
   look.flow_hash = static_cast<std::uint32_t>(mix(mix(hash_of_ends(stored, *places)) ^ load_entropy(stored, *places)));
+  if (medium == wire::Medium::infiniband) find_way(stored, look);
   look.header_bytes = header_bytes(stored, places->bth_at);
   if (with_digest) look.digest = digest_of(stored.first(look.header_bytes).subspan(places->network_at));
   return look;

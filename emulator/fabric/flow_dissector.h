@@ -9,6 +9,7 @@
 #include <span>
 
 #include "wire/flow_key.h"
+#include "wire/path_address.h"
 #include "wire/types.h"
 
 namespace verbena::fabric {
@@ -26,7 +27,8 @@ struct FlowDissector {
 
 /// `stored`: what is there of a frame that is `bytes` long; all of it, or at least its headers. The digest only if
 /// asked for.
-FlowDissector look_at(std::span<const std::byte> stored, std::size_t bytes, bool with_digest);
+FlowDissector look_at(std::span<const std::byte> stored, std::size_t bytes, bool with_digest,
+                      wire::Medium medium = wire::Medium::ethernet);
 
 /// What says a frame's traffic class.
 struct FrameMarking {

@@ -21,6 +21,13 @@ constexpr std::uint32_t kHostQueueFrames = 4;
 constexpr std::uint32_t kHostQueueLowFrames = 1;
 constexpr std::uint32_t kHostQueueBytesMin = 16 * wire::kFrameBytesMax;
 
+/// The MTU of an Ethernet is that of the IP packet in it, InfiniBand's that of the payload (IBA volume 1, 7.7.8: 126
+/// octets of headers and CRCs come on top).
+std::uint32_t bytes_beside_mtu(wire::Medium medium) {
+  constexpr std::uint32_t kInfiniBandBytes = 126;
+  return medium == wire::Medium::ethernet ? wire::EthernetLayout::bytes : kInfiniBandBytes;
+}
+
 std::vector<LinkDirection> make_directions(const Topology& topology) {
   std::vector<LinkDirection> directions;
   directions.reserve(2 * topology.cables.size() + topology.hosts);
@@ -37,7 +44,7 @@ std::vector<LinkDirection> make_directions(const Topology& topology) {
     direction.stamps = parameters.telemetry && !from_host;
     if (parameters.mtu_bytes != 0)
       direction.frame_bytes_max = static_cast<std::uint16_t>(
-          std::min<std::uint32_t>(parameters.mtu_bytes + wire::EthernetLayout::bytes, UINT16_MAX));
+          std::min<std::uint32_t>(parameters.mtu_bytes + bytes_beside_mtu(topology.medium), UINT16_MAX));
     direction.link = link;
     direction.has_classes = topology.qos && from != to;
     direction.has_lanes = direction.has_classes && topology.qos->flow_control == FlowControl::credits;

@@ -27,7 +27,7 @@ bool Network::State::find_destination(Time now, std::uint32_t host, FrameNumber 
   FrameInfo& info = pool.info(frame);
   const std::span<std::byte> stored = pool.octets(frame);
   const bool is_whole = info.bytes <= stored.size();
-  const bool way_only = is_whole && !options.trace;
+  const bool way_only = is_whole && !options.trace && topology.medium == wire::Medium::ethernet;
   const FlowKey key = way_only ? FlowKey(octets.first(info.bytes)) : FlowKey();
   if (key.is_known() && key == last_flow.key) {
     info.destination = last_flow.destination;
@@ -35,7 +35,7 @@ bool Network::State::find_destination(Time now, std::uint32_t host, FrameNumber 
     info.ecn_capable = last_flow.ecn_capable;
     return true;
   }
-  const FlowDissector look = look_at(octets.first(stored.size()), info.bytes, options.trace);
+  const FlowDissector look = look_at(octets.first(stored.size()), info.bytes, options.trace, topology.medium);
   info.has_long_headers = look.header_bytes > kShortBytes;
   if (octets.data() != stored.data())
     std::memcpy(stored.data(), octets.data(), info.has_long_headers ? kStoredBytes : kShortBytes);
@@ -180,13 +180,13 @@ FaultVerdict Network::State::judge(Time now, DirectionNumber number, FrameNumber
     if (decision.has_changed) {
       info.corrupted = true;
       info.icrc = wire::IcrcState::present;
-      info.digest = look_at(octets, info.bytes, options.trace).digest;
+      info.digest = look_at(octets, info.bytes, options.trace, topology.medium).digest;
     }
   }
   FaultVerdict verdict;
   const bool has_rules = !faults.plan.empty();
   if (!decision.drop && (has_rules || faults.watcher != nullptr))
-    if (const auto packet = wire::parse_frame(view(frame)); packet) {
+    if (const auto packet = wire::parse_on(topology.medium, view(frame)); packet) {
       if (has_rules) verdict = faults.plan.judge(*packet);
       if (faults.watcher != nullptr)
         faults.watcher->judged(direction.link, *packet,
@@ -397,7 +397,7 @@ void Network::State::damage(FrameNumber frame, const FaultVerdict& verdict) {
   FaultVerdict rest = verdict;
   rest.mark = false;
   if (info.bytes <= stored.size()) {
-    const AlteredFrame altered = alter_frame(stored.first(info.bytes), rest);
+    const AlteredFrame altered = alter_frame(stored.first(info.bytes), rest, topology.medium);
     info.corrupted = info.corrupted || altered.corrupted;
     if (altered.bytes != info.bytes) info.icrc = wire::IcrcState::present;
     info.bytes = static_cast<decltype(info.bytes)>(altered.bytes);

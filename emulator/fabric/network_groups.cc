@@ -54,7 +54,7 @@ void Network::State::arrive_for_group(Time now, DirectionNumber number, FrameNum
 /// A partition knows pairs of hosts; for a group it is looked at where the frame arrives.
 bool Network::State::is_cut_off(std::uint32_t host, FrameNumber frame) {
   if (cut_pairs.empty()) return false;
-  const auto packet = wire::parse_cut_frame(view(frame));
+  const auto packet = wire::parse_cut_on(topology.medium, view(frame));
   if (!packet) return false;
   const std::uint32_t source = addresses.find(packet->source());
   return source != kNoHost && cut_pairs.contains(std::uint64_t{source} << 32 | host);

@@ -5,6 +5,7 @@
 
 #include "emulator/fabric/flow_dissector.h"
 #include "emulator/fabric/topology.h"
+#include "wire/frame_places.h"
 #include "wire/headers.h"
 #include "wire/pause_frame.h"
 
@@ -33,6 +34,10 @@ std::uint32_t Qos::lossless_groups() const {
 }
 
 TrafficClass Qos::class_of(std::span<const std::byte> frame) const {
+  if (trust == Trust::service_level) {
+    const auto places = wire::find_places(frame, wire::Medium::infiniband);
+    return places ? places->priority % kTrafficClasses : TrafficClass{0};
+  }
   const FrameMarking marking = look_at_marking(frame);
   return trust == Trust::pcp ? marking.pcp : class_of_dscp[marking.dscp];
 }
@@ -43,6 +48,14 @@ std::uint64_t Qos::dscps_of(ClassMask classes) const {
   for (std::size_t dscp = 0; dscp < class_of_dscp.size(); ++dscp)
     if ((classes & bit_of(class_of_dscp[dscp])) != 0) dscps |= std::uint64_t{1} << dscp;
   return dscps;
+}
+
+Qos infiniband_qos() {
+  Qos qos;
+  qos.trust = Trust::service_level;
+  qos.flow_control = FlowControl::credits;
+  qos.lossless = kEveryClass;
+  return qos;
 }
 
 std::uint64_t headroom_needed(const Qos& qos, const CableParameters& cable) {

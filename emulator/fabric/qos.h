@@ -26,8 +26,9 @@ inline constexpr ClassMask kEveryClass = UINT8_MAX;
 
 /// Where a frame's class stands.
 enum class Trust : std::uint8_t {
-  dscp,  // in the IP header, through Qos::class_of_dscp; what is no IP packet has class 0
-  pcp,   // in the VLAN tag; without one: class 0
+  dscp,           // in the IP header, through Qos::class_of_dscp; what is no IP packet has class 0
+  pcp,            // in the VLAN tag; without one: class 0
+  service_level,  // in the LRH: as an SLtoVL table that takes each service level modulo 8 to the lane of its number
 };
 
 /// How lossless classes are kept from overflowing.
@@ -106,6 +107,9 @@ struct Qos {
   /// The DSCPs whose packets, without a VLAN tag, have one of these classes: bit D for DSCP D.
   std::uint64_t dscps_of(ClassMask classes) const;
 };
+
+/// InfiniBand's: service levels are lanes, and all of them have credits.
+Qos infiniband_qos();
 
 /// A lossless class of a port with this cable has to have room for so much, once the other end is asked to pause: what
 /// is on the cable both ways, what is sent during the reaction, a largest frame that the pause frame waits for and one

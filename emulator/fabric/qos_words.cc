@@ -14,6 +14,7 @@ constexpr Duration kWatchdogMax = seconds(60);
 constexpr Duration kWatchdogMin = microseconds(1);
 constexpr std::uint64_t kBufferMax = std::uint64_t{1} << 32;
 constexpr std::uint64_t kBufferMin = 16 << 10;
+constexpr std::uint64_t kLaneBufferMin = 8 << 10;
 constexpr std::uint64_t kWeightMax = 1000;
 constexpr std::uint64_t kAlphaMax = 64;
 
@@ -99,6 +100,7 @@ bool take_alpha(std::string_view text, std::uint32_t& into) {
 
 constexpr auto kReaction = [](Qos& qos) -> Duration& { return qos.reaction; };
 constexpr auto kDetect = [](Qos& qos) -> Duration& { return qos.watchdog.detect; };
+constexpr auto kHeadLife = [](Qos& qos) -> Duration& { return qos.head_of_queue_life; };
 constexpr auto kRestore = [](Qos& qos) -> Duration& { return qos.watchdog.restore; };
 
 constexpr std::array kWords{
@@ -147,6 +149,13 @@ constexpr std::array kWords{
               return take_named<kActions, &PauseWatchdog::drops>(text, into.watchdog);
             },
             nullptr, kNamesIn<kActions>},
+    QosWord{"lane-buffer", "want octets from 8KiB to 4GiB, as in 32KiB",
+            [](std::string_view text, Qos& into) {
+              return take_octets(text, kLaneBufferMin, UINT32_MAX, into.lane_buffer_bytes);
+            }},
+    QosWord{
+        "head-of-queue-life", "want a time up to 60s, as in 1ms",
+        [](std::string_view text, Qos& into) { return take_time<kHeadLife>(text, Duration{}, kWatchdogMax, into); }},
 };
 
 }  // namespace
@@ -156,6 +165,9 @@ std::span<const QosWord> qos_words() {
 }
 
 std::string contradiction(const Qos& qos) {
+  const bool has_lanes = qos.lane_buffer_bytes != Qos().lane_buffer_bytes || qos.head_of_queue_life.ns != 0;
+  if (has_lanes && qos.flow_control != FlowControl::credits)
+    return "ports of InfiniBand alone have lane-buffer and head-of-queue-life";
   if (qos.flow_control == FlowControl::global_pause && qos.lossless != kEveryClass)
     return "pause: global stops all classes at once: lossless: all goes with it";
   if (qos.xoff.alpha == 0 && qos.xon_offset_bytes > qos.xoff.bytes)

@@ -28,6 +28,9 @@ Outcome check_sizes(const Topology& topology) {
   if (topology.vertices.size() > kVerticesMax)
     return wrong("the topology has " + count_of(topology.vertices.size(), "hosts and switches, more than ") +
                  std::to_string(kVerticesMax));
+  if (topology.medium == wire::Medium::infiniband && topology.hosts > wire::kLidUnicastMax.value())
+    return wrong("the topology has " + count_of(topology.hosts, "hosts, and an InfiniBand subnet ") +
+                 std::to_string(wire::kLidUnicastMax.value()) + " LIDs");
   if (topology.cables.size() > kCablesMax)
     return wrong("the topology has " + count_of(topology.cables.size(), "cables, more than ") +
                  std::to_string(kCablesMax));
@@ -134,9 +137,16 @@ Outcome check_reach(const Topology& topology) {
 
 /// Pauses are times at the rate of a cable, and the headroom of all ports has to fit into their switch.
 Outcome check_qos(const Topology& topology) {
+  const auto wrong = [](const std::string& text) { return Outcome(Failure{text}); };
+  if (topology.medium == wire::Medium::infiniband) {
+    if (!topology.qos || topology.qos->flow_control != FlowControl::credits)
+      return wrong("InfiniBand's ports have lanes with credits");
+    for (std::uint32_t i = 0; i < topology.cables.size(); ++i)
+      if (topology.cables[i].parameters.ecn.kmax_bytes != 0 || topology.cables[i].parameters.telemetry)
+        return wrong("cable " + topology.cable_name(i) + " has ECN or telemetry, which InfiniBand's switches have not");
+  }
   if (!topology.qos) return {};
   const Qos& qos = *topology.qos;
-  const auto wrong = [](const std::string& text) { return Outcome(Failure{text}); };
   if (std::ranges::count(qos.weights, 0u) != 0) return wrong("the weight of a traffic class is 0");
   if (qos.flow_control == FlowControl::credits) {
     if (qos.lane_buffer_bytes < wire::kFrameBytesMax)

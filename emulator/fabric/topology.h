@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "emulator/fabric/qos.h"
+#include "wire/path_address.h"
 #include "wire/result.h"
 #include "wire/time.h"
 
@@ -77,6 +78,8 @@ enum class Planes : std::uint8_t {
 struct Topology {
   std::vector<Vertex> vertices;
   std::vector<Cable> cables;
+  /// What frames travel on. On InfiniBand each lane has credits: `qos` is there, with FlowControl::credits.
+  wire::Medium medium = wire::Medium::ethernet;
   std::uint32_t hosts = 0;
   std::uint32_t rails = 1;  // hosts of each node: the first ones are node 0's, in the order of its rails
   Planes planes = Planes::shared;

@@ -13,6 +13,7 @@
 #include "emulator/nic/transport_ib/pacing.h"
 #include "emulator/nic/transport_ib/transport.h"
 #include "wire/frame_parser.h"
+#include "wire/infiniband.h"
 #include "wire/pause_frame.h"
 
 namespace verbena::nic {
@@ -145,18 +146,9 @@ Sent send_one(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   if (!is_steered) nic.arrival_counters->add(Counter::rx_dropped_malformed);
 }
 
-}  // namespace
-
-void Nic::receive(Time now, std::span<const std::byte> frame, wire::IcrcState icrc) {
-  NicState& nic = *state_;
-  nic.now = now;
-  const auto parsed = wire::FrameParser::parse(
-      frame, {.known = nic.memory_has_octets ? &nic.known_headers : nullptr, .extensions = nic.extensions});
-  if (!parsed) {
-    receive_unparsed(nic, frame);
-    return;
-  }
-  const wire::PacketView& packet = *parsed;
+/// A packet that is in order as far as its headers say.
+[[gnu::always_inline]] inline void receive_packet(NicState& nic, const wire::PacketView& packet, wire::IcrcState icrc,
+                                                  Time now) {
   if (nic.examinations != 0 && !examine(nic, packet, icrc)) return;
   Qp* const qp = nic.qpns.find(packet.bth().dest_qp);
   if (qp != nullptr) prefetch(*qp);
@@ -176,6 +168,34 @@ void Nic::receive(Time now, std::span<const std::byte> frame, wire::IcrcState ic
     return take_without_qp(nic, packet, *reason, now);
   }
   transport_ib::receive(nic, *qp, packet, now);
+}
+
+/// None of them was taken for a frame of Ethernet. Where that has its EtherType they have a reserved octet of the BTH and
+/// the first of a QPN, or a length that no IP header follows.
+[[gnu::cold]] void receive_infiniband(NicState& nic, std::span<const std::byte> packet, wire::IcrcState icrc,
+                                      Time now) {
+  if (wire::read_link_packet(packet)) return;  // it ends in the port
+  const auto parsed = wire::parse_on(wire::Medium::infiniband, packet);
+  const bool has_crcs = icrc == wire::IcrcState::present;
+  if (parsed && (!has_crcs || wire::trailer_integrity(*parsed) == wire::Integrity::right))
+    receive_packet(nic, *parsed, icrc, now);
+  else
+    nic.arrival_counters->add(Counter::rx_dropped_malformed);
+}
+
+}  // namespace
+
+void Nic::receive(Time now, std::span<const std::byte> frame, wire::IcrcState icrc) {
+  NicState& nic = *state_;
+  nic.now = now;
+  const auto parsed = wire::FrameParser::parse(
+      frame, {.known = nic.memory_has_octets ? &nic.known_headers : nullptr, .extensions = nic.extensions});
+  if (parsed)
+    receive_packet(nic, *parsed, icrc, now);
+  else if (nic.config.ports[0].lid == wire::kLidNone)
+    receive_unparsed(nic, frame);
+  else
+    receive_infiniband(nic, frame, icrc, now);
 }
 
 Nic::Batch Nic::close_batch() {

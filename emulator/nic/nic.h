@@ -142,8 +142,8 @@ class Nic {
   // -- Frames and time -----------------------------------------------------------------------------------------------
   /// By which port the frames that follow arrive, until it is said anew; 1 at first.
   void set_arrival_port(std::uint32_t port);
-  /// One Ethernet frame from the wire. Bad ones are dropped and counted by reason. Only an ICRC that is present is
-  /// checked.
+  /// One Ethernet frame from the wire, or a packet of InfiniBand where the ports have LIDs. Bad ones are dropped and
+  /// counted by reason. Only CRCs that are present are checked.
   void receive(Time now, std::span<const std::byte> frame, wire::IcrcState icrc = wire::IcrcState::present);
   // -- An ACK timer is started as the request is built (IBTA 9.7.6.1.3), but what is built may stay with the port, when
   // who was to send it stands still. An owner to whom that can happen says what has left, in batches.

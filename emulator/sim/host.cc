@@ -27,7 +27,7 @@ void Port::commit(std::size_t bytes, wire::IcrcState icrc) {
 }
 
 bool Port::keep(std::span<const std::byte> frame) {
-  const auto packet = wire::parse_frame(frame);
+  const auto packet = wire::parse_on(network_.topology().medium, frame);
   if (!packet || packet->opcode().operation != wire::Operation::acknowledge) return false;
   const bool is_nak = wire::Syndrome::decode(packet->aeth().syndrome).kind != wire::Syndrome::Kind::ack;
   KeptFrame kept{now_ + (is_nak ? host_.latencies.nak : host_.latencies.acknowledge),

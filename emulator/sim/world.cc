@@ -100,11 +100,17 @@ World::State::State(fabric::Topology topology, std::span<const nic::NicConfig> n
     Host& host = hosts[id];
     host.config = nics[nics.size() == 1 ? 0 : id];
     host.config.ports[0].mac = host_mac(id);
-    for (std::uint8_t i = 0; i < host.config.gid_count; ++i) host.config.gids[i].gid = host_address(id);
+    if (topology.medium == wire::Medium::infiniband) {
+      host.config.gids[0].encapsulation = &wire::kInfiniBand;
+      host.config.gid_count = 1;
+      host.config.ports[0].lid = host_lid(id);
+    }
+    for (std::uint8_t i = 0; i < host.config.gid_count; ++i)
+      host.config.gids[i].gid = host_address(id, topology.medium);
     host.config.qpn_base = wire::Qpn((id % 255 + 1) << 16);
     host.config.seed = fabric::mix_all({with.seed, id});
     build_nic(host);
-    network.add_address(id, host_address(id));
+    network.add_address(id, host_address(id, topology.medium));
   }
   network.watch_ports(this);
 }
@@ -250,6 +256,16 @@ Time World::now() const {
 }
 wire::Gid host_address(HostId host) {
   return wire::Gid::from_ipv4(kFirstAddress + host);
+}
+wire::Lid host_lid(HostId host) {
+  return wire::Lid(host + 1);
+}
+wire::Gid host_address(HostId host, wire::Medium medium) {
+  return medium == wire::Medium::ethernet ? host_address(host) : wire::gid_of(host_lid(host));
+}
+wire::PathAddress host_path(HostId host, wire::Medium medium, std::uint8_t service_level) {
+  if (medium == wire::Medium::ethernet) return host_mac(host);
+  return {host_lid(host), service_level};
 }
 wire::MacAddress host_mac(HostId host) {
   const std::uint32_t address = kFirstAddress + host;

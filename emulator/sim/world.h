@@ -55,6 +55,12 @@ struct WorldOptions {
 
 /// Host 0 is 10.0.0.1: addresses count up from there.
 wire::Gid host_address(HostId host);
+/// On InfiniBand: LIDs count up from 1, as a subnet manager gives them.
+wire::Lid host_lid(HostId host);
+/// What its packets have as their source on that medium.
+wire::Gid host_address(HostId host, wire::Medium medium);
+/// The way to the host's port.
+wire::PathAddress host_path(HostId host, wire::Medium medium, std::uint8_t service_level = 0);
 wire::MacAddress host_mac(HostId host);
 
 class World {

@@ -27,9 +27,10 @@ constexpr Word kCable[] = {"rate", "delay", "queue", "ecn", "mtu", "telemetry"};
 constexpr Word kLink[] = {"between", "rate", "delay", "queue", "ecn", "mtu", "telemetry"};
 constexpr Word kNic[] = {"profile"};
 constexpr Word kProfile[] = {"name", "description"};
-constexpr Word kWorkload[] = {"name",     "verb",  "transport", "pattern",       "from",          "to",   "among",
-                              "size",     "count", "duration",  "depth",         "qps",           "rate", "load",
-                              "qp-reuse", "check", "start",     "receive-depth", "receive-delay", "dscp", "wire"};
+constexpr Word kWorkload[] = {"name",          "verb", "transport",     "pattern",  "from",  "to",
+                              "among",         "size", "count",         "duration", "depth", "qps",
+                              "rate",          "load", "qp-reuse",      "check",    "start", "receive-depth",
+                              "receive-delay", "dscp", "service-level", "wire"};
 constexpr Word kSize[] = {"size", "from", "to", "weight", "cdf"};
 constexpr Word kProgram[] = {"name", "exec", "node", "nodes", "start", "after", "status", "background"};
 constexpr Word kCondition[] = {"workload", "completed", "link", "carried", "fault", "hits"};

@@ -37,8 +37,10 @@ void read_settings(const Section& section, std::span<const fabric::SettingWord<C
   if (const std::string wrong(fabric::contradiction(into)); !wrong.empty()) complain(section.place(), wrong);
 }
 
-fabric::Topology read_topology(const Value& topology);
-fabric::Qos read_qos(const Value& qos);
+/// What the scenario's `wire:` says of the medium; which RoCE it is, is said of NICs.
+wire::Medium read_medium(const Section& scenario);
+fabric::Topology read_topology(const Value& topology, wire::Medium medium = wire::Medium::ethernet);
+fabric::Qos read_qos(const Value& qos, wire::Medium medium);
 
 /// Those of a section's keys that are settings of a NIC, or of a profile: a NIC's own word goes before its profile's.
 void read_nic_words(const Section& section, std::span<const fabric::NicWord> words, bool is_profile,

@@ -92,8 +92,10 @@ fabric::NicSettings read_profile(const Value& value, const std::string& file_nam
   value.wrong("there is no such profile; looked for " + looked_in + profile_meant(name, std::span(folders).subspan(1)));
 }
 
+constexpr std::string_view kInfiniBandWord = "infiniband";
+
 std::string wire_meant(const std::string& word) {
-  std::vector<std::string_view> names;
+  std::vector<std::string_view> names{kInfiniBandWord};
   for (const wire::WireKind& kind : wire::kWireKinds) names.push_back(kind.name);
   return fabric::did_you_mean(word, names);
 }
@@ -126,15 +128,28 @@ void read_nic_words(const Section& section, std::span<const fabric::NicWord> wor
   into.cnp_interval = fabric::cnp_interval_of(into.congestion, into.cnp_interval);
 }
 
+wire::Medium read_medium(const Section& scenario) {
+  const auto value = scenario.find("wire");
+  return value && value->word() == kInfiniBandWord ? wire::Medium::infiniband : wire::Medium::ethernet;
+}
+
 std::vector<NicSettings> read_nics(const Section& scenario, const ElementNames& names, const std::string& file_name,
                                    const ReadOptions& options) {
   NicSettings common;
-  if (const auto value = scenario.find("wire")) {
+  const bool is_infiniband = names.topology().medium == wire::Medium::infiniband;
+  if (const auto value = scenario.find("wire"); value && !is_infiniband) {
     const wire::WireKind* const kind = wire::find_wire_kind(value->word());
-    if (kind == nullptr) value->wrong("use " + std::string(wire::kWireRule) + wire_meant(value->word()));
+    if (kind == nullptr)
+      value->wrong("use " + std::string(wire::kWireRule) + ", or " + std::string(kInfiniBandWord) +
+                   wire_meant(value->word()));
     common.wire = static_cast<std::uint8_t>(kind - wire::kWireKinds);
   }
-  if (const auto nic = scenario.find("nic")) read_nic(Section(*nic, "nic"), file_name, options, common);
+  const auto read_section = [&](const Section& nic, NicSettings& settings) {
+    if (const auto value = nic.find("wire"); value && is_infiniband)
+      value->wrong("with wire: infiniband no NIC has RoCE");
+    read_nic(nic, file_name, options, settings);
+  };
+  if (const auto nic = scenario.find("nic")) read_section(Section(*nic, "nic"), common);
   std::vector<NicSettings> nics(names.topology().hosts, common);
   const auto own = scenario.find("nics");
   if (!own) return nics;
@@ -146,7 +161,7 @@ std::vector<NicSettings> read_nics(const Section& scenario, const ElementNames& 
       if (hosts.empty()) complain(value.place(), "nics: '" + name + "': " + names.no_host(name));
       if (of_rails != (hosts.size() < names.topology().rails)) continue;
       if (!seen.insert(name).second) complain(value.place(), "nics: node '" + name + "' is written twice");
-      for (const std::uint32_t host : hosts) read_nic(Section(value, "nic"), file_name, options, nics[host]);
+      for (const std::uint32_t host : hosts) read_section(Section(value, "nic"), nics[host]);
     }
   return nics;
 }

@@ -1,4 +1,7 @@
 // The `qos:` of a topology: traffic classes, lossless ones, and the memory of switches.
+#include <algorithm>
+#include <array>
+
 #include "emulator/fabric/qos_words.h"
 #include "scenarios/language/parts.h"
 
@@ -15,10 +18,18 @@ std::string setting_text(const Value& value) {
   return text;
 }
 
-fabric::Qos read_qos(const Value& value) {
+fabric::Qos read_qos(const Value& value, wire::Medium medium) {
+  constexpr std::array<std::string_view, 4> kOfInfiniBand{"strict", "weights", "lane-buffer", "head-of-queue-life"};
   const Section section(value, "qos");
   section.exclude("xoff", "xoff-alpha");
-  fabric::Qos qos;
+  const bool is_infiniband = medium == wire::Medium::infiniband;
+  fabric::Qos qos = is_infiniband ? fabric::infiniband_qos() : fabric::Qos();
+  for (const fabric::QosWord& word : fabric::qos_words())
+    if (const auto said = section.find(word.name);
+        said && is_infiniband && std::ranges::count(kOfInfiniBand, word.name) == 0)
+      said->wrong(
+          "InfiniBand's lanes have credits and follow service levels: strict, weights, lane-buffer and "
+          "head-of-queue-life are all that can be said of them");
   read_settings(section, fabric::qos_words(), qos);
   return qos;
 }

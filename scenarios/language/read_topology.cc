@@ -199,7 +199,7 @@ void read_links(const Value& list, bool make, const ShapeParameters& parameters,
 
 }  // namespace
 
-Topology read_topology(const Value& value) {
+Topology read_topology(const Value& value, wire::Medium medium) {
   const Section section(value, "topology");
   section.exclude("shape", "nodes");
   section.exclude("shape", "switches");
@@ -213,7 +213,13 @@ Topology read_topology(const Value& value) {
   constexpr std::array<fabric::Named<fabric::Spreading>, 2> kSpreadings{
       {{"flow", fabric::Spreading::flow}, {"packet", fabric::Spreading::packet}}};
   if (const auto spread = section.find("spread")) topology.spreading = spread->choice(kSpreadings);
-  if (const auto qos = section.find("qos")) topology.qos = read_qos(*qos);
+  topology.medium = medium;
+  if (medium == wire::Medium::infiniband) {
+    topology.qos = fabric::infiniband_qos();
+    if (const auto spread = section.find("spread"); spread && topology.spreading == fabric::Spreading::packet)
+      spread->wrong("InfiniBand's switches send all packets for one port by one way");
+  }
+  if (const auto qos = section.find("qos")) topology.qos = read_qos(*qos, medium);
   if (const auto good = fabric::check(topology); !good)
     complain(section.place(), "this topology is impossible: " + good.error());
   return topology;

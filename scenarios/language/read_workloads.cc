@@ -260,8 +260,23 @@ std::uint32_t datagram_max(const Workload& workload, const Scenario& scenario) {
   return most;
 }
 
+/// What switches tell its packets from others by.
+void read_class(const Section& section, const Scenario& scenario, Workload& workload) {
+  constexpr std::uint64_t kServiceLevelMax = 15;
+  const bool is_infiniband = scenario.topology.medium == wire::Medium::infiniband;
+  if (const auto value = section.find("dscp")) {
+    if (is_infiniband) value->wrong("InfiniBand has service levels: say service-level");
+    workload.dscp = static_cast<std::uint8_t>(value->number(0, kDscpMax));
+  }
+  if (const auto value = section.find("service-level")) {
+    if (!is_infiniband) value->wrong("needs wire: infiniband; on Ethernet say dscp");
+    workload.service_level = static_cast<std::uint8_t>(value->number(0, kServiceLevelMax));
+  }
+}
+
 /// Of a version that every NIC of the workload has.
 void read_version(const Value& value, const Scenario& scenario, Workload& workload) {
+  if (scenario.topology.medium == wire::Medium::infiniband) value.wrong("with wire: infiniband there is no RoCE");
   constexpr std::array<fabric::Named<wire::RoceVersion>, 2> kVersions{
       {{"roce-v1", wire::RoceVersion::v1}, {"roce-v2", wire::RoceVersion::v2}}};
   workload.version = value.choice(kVersions);
@@ -284,7 +299,7 @@ Workload read_workload(const Value& item, const ElementNames& names, const Scena
     section.need("transport", "rc").wrong("ring-allreduce needs rc");
   read_sizes(section, datagram_max(workload, scenario), workload);
   read_amount(section, workload);
-  if (const auto value = section.find("dscp")) workload.dscp = static_cast<std::uint8_t>(value->number(0, kDscpMax));
+  read_class(section, scenario, workload);
   if (const auto value = section.find("wire")) read_version(*value, scenario, workload);
   workload.check = scenario.payload;
   if (const auto value = section.find("check")) {

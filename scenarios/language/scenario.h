@@ -71,6 +71,7 @@ struct Workload {
   Duration duration{0};     // 0: until `count` messages
   std::uint32_t queue_depth = 16;
   std::uint8_t dscp = 0;                     // of its packets; 0: the NIC's
+  std::uint8_t service_level = 0;            // on InfiniBand
   std::optional<wire::RoceVersion> version;  // that its packets go by; nothing: v2 where both NICs have it
   std::uint32_t qps = 1;                     // per pair of hosts
   /// 0: a closed loop keeps queue_depth requests posted; otherwise an open loop, messages per second and QP.

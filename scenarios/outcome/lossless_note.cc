@@ -9,6 +9,7 @@ namespace verbena::scenarios {
 std::optional<std::string> lossless_note(const Scenario& scenario) {
   if (!scenario.topology.qos || scenario.clock == Clock::real_time) return std::nullopt;
   const fabric::Qos& qos = *scenario.topology.qos;
+  if (qos.flow_control == fabric::FlowControl::credits) return std::nullopt;  // every lane is lossless
   // A packet without a VLAN tag has priority 0, and NICs here send none with one.
   const auto class_of = [&qos](std::uint8_t dscp) {
     return qos.trust == fabric::Trust::pcp ? fabric::TrafficClass{0} : qos.class_of_dscp[dscp];

@@ -76,9 +76,8 @@ CheckerFeed::CheckerFeed(const Scenario& scenario, std::span<const nic::NicConfi
                                          .departure_delay_max = departure_delay_max(scenario)}) {
   for (sim::HostId host = 0; host < scenario.nics.size(); ++host) {
     const NicSettings& nic = scenario.nics[host];
-    checkers::CheckedCongestion congestion{.host = sim::host_address(host),
-                                           .cnp_interval = nic.cnp_interval,
-                                           .cnp_scope = checked(nic.congestion.cnp_scope)};
+    checkers::CheckedCongestion congestion{
+        .host = address_of(host), .cnp_interval = nic.cnp_interval, .cnp_scope = checked(nic.congestion.cnp_scope)};
     if (nic.congestion.policy == nic::CongestionPolicy::dcqcn)
       congestion.dcqcn = checked(nic.congestion.dcqcn, nics[host].congestion.line_rate_bits_per_second);
     checkers_.congestion(congestion);
@@ -88,7 +87,7 @@ CheckerFeed::CheckerFeed(const Scenario& scenario, std::span<const nic::NicConfi
 void CheckerFeed::observe(const sim::ObservedFrame& frame) {
   const fabric::AtNic where = fabric::at_nic(frame, scenario_.topology);
   if (where == fabric::AtNic::no) return;
-  const auto packet = wire::parse_cut_frame(frame.frame);
+  const auto packet = wire::parse_cut_on(scenario_.topology.medium, frame.frame);
   if (!packet) return;  // cut by a fault
   checkers_.observe({.time = frame.time,
                      .packet = *packet,
@@ -99,7 +98,7 @@ void CheckerFeed::observe(const sim::ObservedFrame& frame) {
 
 void CheckerFeed::connected(const ConnectedEnd& initiator, const ConnectedEnd& target, std::uint32_t mtu_bytes) {
   const auto end = [this](const ConnectedEnd& of) {
-    return checkers::CheckedEnd{.address = sim::host_address(of.host),
+    return checkers::CheckedEnd{.address = address_of(of.host),
                                 .qpn = of.qpn,
                                 .first_psn = of.first_psn,
                                 .ack_timeout = of.ack_timeout,
@@ -109,7 +108,7 @@ void CheckerFeed::connected(const ConnectedEnd& initiator, const ConnectedEnd& t
 }
 
 void CheckerFeed::registered(sim::HostId host, const nic::MemoryRegionInit& init, const nic::MemoryRegion& region) {
-  checkers_.region({.host = sim::host_address(host),
+  checkers_.region({.host = address_of(host),
                     .rkey = wire::Rkey{region.rkey},
                     .address = init.iova,
                     .length = init.length,
@@ -119,11 +118,11 @@ void CheckerFeed::registered(sim::HostId host, const nic::MemoryRegionInit& init
 }
 
 void CheckerFeed::deregistered(sim::HostId host, const nic::MemoryRegion& region) {
-  checkers_.forget_region(sim::host_address(host), wire::Rkey{region.rkey});
+  checkers_.forget_region(address_of(host), wire::Rkey{region.rkey});
 }
 
 void CheckerFeed::restarted(sim::HostId host) {
-  checkers_.restart(sim::host_address(host));
+  checkers_.restart(address_of(host));
 }
 
 CheckerReports CheckerFeed::finish(Outcome& outcome) {

@@ -30,6 +30,9 @@ class CheckerFeed final : public SetUpListener {
   CheckerReports finish(Outcome& outcome);
 
  private:
+  /// As its packets name the host.
+  wire::Gid address_of(sim::HostId host) const { return sim::host_address(host, scenario_.topology.medium); }
+
   const Scenario& scenario_;
   checkers::Checkers checkers_;
   std::uint64_t frames_ = 0;

@@ -25,7 +25,7 @@ std::string name_of(const Scenario& scenario, sim::LinkId link) {
 bool may_judge_pauses(const Scenario& scenario) {
   using enum fabric::ElementChange::Kind;
   constexpr std::array kEndsPauses{link_down, switch_crash, port_error};
-  if (!scenario.topology.qos->watchdog.drops) return false;
+  if (!scenario.topology.qos->watchdog.drops || scenario.topology.medium != wire::Medium::ethernet) return false;
   return std::none_of(scenario.faults.begin(), scenario.faults.end(), [&](const Fault& fault) {
     const auto* const change = std::get_if<fabric::ElementChange>(&fault.what);
     const auto* const packets = std::get_if<fabric::PacketRule>(&fault.what);
@@ -68,7 +68,7 @@ void FabricChecks::take_pause(const sim::ObservedFrame& frame) {
 
 void FabricChecks::observe(const sim::ObservedFrame& frame) {
   const fabric::Qos& qos = *scenario_.topology.qos;
-  if (frame.event == sim::FrameEvent::delivered) return take_pause(frame);
+  if (frame.event == sim::FrameEvent::delivered && judges_pauses_) return take_pause(frame);
   if (frame.event == sim::FrameEvent::overflowed && !frame.comment.empty() && first_loss_.empty())
     first_loss_ = fmt::format("{}: {}", name_of(scenario_, frame.link), frame.comment);
   if (!judges_pauses_ || frame.event != sim::FrameEvent::sent || wire::parse_pause_frame(frame.frame)) return;

@@ -6,6 +6,7 @@
 
 #include "scenarios/outcome/failure_details.h"
 #include "scenarios/outcome/report_words.h"
+#include "wire/infiniband.h"
 #include "wire/packet_text.h"
 #include "wire/packet_view.h"
 #include "wire/pcap_file.h"
@@ -15,6 +16,7 @@ namespace verbena::scenarios {
 namespace {
 
 constexpr std::size_t kCommentBytesMax = 512;
+constexpr std::size_t kErfBytesMax = 32;  // of a record's header and padding
 constexpr std::size_t kNameBytesMax = 200;
 constexpr Duration kSampleMin = microseconds(10);
 constexpr std::int64_t kSampleShare = 64;  // a sample each 64th of the time that has passed
@@ -37,9 +39,25 @@ std::string_view text_of(sim::FrameEvent event) {
   return "";
 }
 
+std::string link_packet_text(const wire::FlowControlPacket& packet) {
+  return fmt::format("flow control, lane {}: {} blocks sent, up to {} may come", packet.virtual_lane,
+                     packet.total_blocks_sent, packet.credit_limit);
+}
+
+std::string frame_text(std::span<const std::byte> frame, wire::Medium medium) {
+  const auto packet = wire::parse_cut_on(medium, frame);
+  if (packet) return wire::to_text(*packet);
+  if (medium == wire::Medium::infiniband) {
+    if (const auto link = wire::read_link_packet(frame)) return link_packet_text(link->packet);
+  } else if (const auto pause = wire::parse_pause_frame(frame)) {
+    return wire::to_text(*pause);
+  }
+  return std::string(wire::to_string(packet.error()));
+}
+
 /// A frame in a world without payload: only its headers are true.
-std::size_t header_bytes(std::span<const std::byte> frame) {
-  const auto packet = wire::parse_cut_frame(frame);
+std::size_t header_bytes(std::span<const std::byte> frame, wire::Medium medium) {
+  const auto packet = wire::parse_cut_on(medium, frame);
   if (!packet || packet->payload().empty()) return frame.size();
   return static_cast<std::size_t>(packet->payload().data() - packet->frame().data());
 }
@@ -52,7 +70,8 @@ OutDirectory::OutDirectory(const Scenario& scenario, const std::string& path, st
       limit_(scenario.capture.octets_max.value_or(capture_octets_max)),
       captures_left_(limit_),
       trace_left_(limit_),
-      scratch_(wire::encoded_packet_bytes_max(wire::kFrameBytesMax, kCommentBytesMax)) {
+      scratch_(wire::encoded_packet_bytes_max(wire::kFrameBytesMax + kErfBytesMax, kCommentBytesMax)),
+      erf_(wire::kFrameBytesMax + kErfBytesMax) {
   if (!open()) return;
   captures_.resize(scenario.topology.cables.size());
   counted_.resize(std::size_t{scenario.topology.hosts} * nic::kCounters, 0);
@@ -110,8 +129,11 @@ OutDirectory::Capture& OutDirectory::capture_of(std::uint32_t cable) {
   capture.file = std::make_unique<BufferedFile>(fmt::format("{}/{}.pcapng", path_, name));
   std::size_t bytes = wire::encode_pcapng_section(scratch_, "verbena");
   append(*capture.file, std::span(scratch_).first(bytes));
-  bytes =
-      wire::encode_pcapng_interface(scratch_, {.name = link, .snap_bytes = scenario_.capture.snap_bytes.value_or(0)});
+  const bool is_infiniband = scenario_.topology.medium == wire::Medium::infiniband;
+  bytes = wire::encode_pcapng_interface(scratch_,
+                                        {.name = link,
+                                         .link_type = is_infiniband ? wire::LinkType::erf : wire::LinkType::ethernet,
+                                         .snap_bytes = is_infiniband ? 0 : scenario_.capture.snap_bytes.value_or(0)});
   append(*capture.file, std::span(scratch_).first(bytes));
   return capture;
 }
@@ -124,10 +146,8 @@ void OutDirectory::capture(const sim::ObservedFrame& frame) {
   std::string comment(frame.comment.substr(0, kCommentBytesMax));
   if (frame.event == sim::FrameEvent::overflowed)
     comment = std::string(wire::kDroppedPrefix) + ", the egress queue was full";
-  const wire::PacketRecord record{
-      .time = frame.time, .bytes = frame.frame, .snap_bytes = snap_bytes(frame.frame), .comment = comment};
   BufferedFile& file = *capture_of(frame.link.cable).file;
-  const std::size_t bytes = wire::encode_pcapng_packet(scratch_, record);
+  const std::size_t bytes = encode(frame, snap_bytes(frame.frame), comment);
   if (bytes > captures_left_) {
     captures_full_ = true;
     notes_.push_back(fmt::format("the captures end at {}: together they have reached {} (capture: limit: has more)",
@@ -143,15 +163,26 @@ void OutDirectory::end_capture(const sim::ObservedFrame& frame) {
   Capture& capture = captures_[frame.link.cable];
   if (!capture.file || capture.ended) return;
   capture.ended = true;
-  const wire::PacketRecord record{.time = frame.time,
-                                  .bytes = frame.frame,
-                                  .snap_bytes = header_bytes(frame.frame),
-                                  .comment = wire::kCaptureEndsNote};
-  append(*capture.file, std::span(scratch_).first(wire::encode_pcapng_packet(scratch_, record)));
+  append(*capture.file, std::span(scratch_).first(encode(frame, header_bytes(frame.frame, scenario_.topology.medium),
+                                                         wire::kCaptureEndsNote)));
+}
+
+/// Into `scratch_`. InfiniBand's packets lie in records of ERF, which tshark dissects, as it does not DLT 247.
+std::size_t OutDirectory::encode(const sim::ObservedFrame& frame, std::size_t snap_bytes, std::string_view comment) {
+  wire::PacketRecord record{.time = frame.time, .bytes = frame.frame, .snap_bytes = snap_bytes, .comment = comment};
+  if (scenario_.topology.medium == wire::Medium::infiniband) {
+    const bool is_link_packet = frame.frame.size() == wire::kLinkPacketBytes;
+    const std::size_t bytes =
+        wire::encode_erf_record(erf_, {.time = frame.time, .bytes = frame.frame, .snap_bytes = snap_bytes},
+                                is_link_packet ? wire::ErfType::infiniband_link : wire::ErfType::infiniband);
+    record.bytes = std::span(erf_).first(bytes);
+    record.snap_bytes = 0;
+  }
+  return wire::encode_pcapng_packet(scratch_, record);
 }
 
 std::size_t OutDirectory::snap_bytes(std::span<const std::byte> frame) const {
-  return scenario_.payload ? scenario_.capture.snap_bytes.value_or(0) : header_bytes(frame);
+  return scenario_.payload ? scenario_.capture.snap_bytes.value_or(0) : header_bytes(frame, scenario_.topology.medium);
 }
 
 void OutDirectory::trace(const sim::ObservedFrame& frame) {
@@ -160,13 +191,9 @@ void OutDirectory::trace(const sim::ObservedFrame& frame) {
   const auto& vertices = scenario_.topology.vertices;
   const std::string& from = vertices[frame.link.backward ? cable.b : cable.a].name;
   const std::string& to = vertices[frame.link.backward ? cable.a : cable.b].name;
-  const auto packet = wire::parse_cut_frame(frame.frame);
-  const auto pause = packet ? std::nullopt : wire::parse_pause_frame(frame.frame);
-  const std::string text = packet  ? wire::to_text(*packet)
-                           : pause ? wire::to_text(*pause)
-                                   : std::string(wire::to_string(packet.error()));
-  line(frame.time, fmt::format("{}->{} {} {}{}{}", from, to, text_of(frame.event), text,
-                               frame.comment.empty() ? "" : "  # ", frame.comment));
+  line(frame.time, fmt::format("{}->{} {} {}{}{}", from, to, text_of(frame.event),
+                               frame_text(frame.frame, scenario_.topology.medium), frame.comment.empty() ? "" : "  # ",
+                               frame.comment));
 }
 
 void OutDirectory::observe(const sim::ObservedFrame& frame) {

@@ -63,6 +63,7 @@ class OutDirectory final : public Journal {
   void capture(const sim::ObservedFrame& frame);
   void end_capture(const sim::ObservedFrame& frame);
   std::size_t snap_bytes(std::span<const std::byte> frame) const;
+  std::size_t encode(const sim::ObservedFrame& frame, std::size_t snap_bytes, std::string_view comment);
   void trace(const sim::ObservedFrame& frame);
   /// Those whose time has come: frames are seen before their transmission begins.
   void write_lines(Time until);
@@ -80,6 +81,7 @@ class OutDirectory final : public Journal {
   std::vector<Capture> captures_;  // by cable
   std::map<std::string, std::uint32_t> names_used_;
   std::vector<std::byte> scratch_;
+  std::vector<std::byte> erf_;
   std::unique_ptr<BufferedFile> events_;
   std::unique_ptr<BufferedFile> counters_;
   std::unique_ptr<BufferedFile> links_;  // null: links are not sampled

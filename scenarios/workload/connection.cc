@@ -105,8 +105,9 @@ bool Connection::make(End& end) {
 
 nic::AddressVector Connection::path(const End& from, const End& to) const {
   nic::AddressVector path;
-  path.destination = sim::host_address(to.side.agent.host());
-  path.next_hop = to.side.agent.nic().config().ports[0].mac;
+  const wire::Medium medium = world_.network().topology().medium;
+  path.destination = sim::host_address(to.side.agent.host(), medium);
+  path.next_hop = sim::host_path(to.side.agent.host(), medium, plan_.service_level);
   const wire::WireKind& own = fabric::wire_of(from.side.settings);
   path.source_gid_index = fabric::gid_index_of(
       own, plan_.version.value_or(fabric::version_between(own, fabric::wire_of(to.side.settings))));

@@ -19,6 +19,7 @@ namespace verbena::scenarios {
 struct ConnectionPlan {
   Transport transport = Transport::rc;
   std::uint8_t dscp = 0;                     // 0: the NIC's
+  std::uint8_t service_level = 0;            // on InfiniBand
   std::optional<wire::RoceVersion> version;  // nothing: what both NICs have
   std::uint32_t queue_depth = 0;             // send requests of the initiator
   std::uint32_t receive_depth = 0;           // receive requests of the target

@@ -38,6 +38,7 @@ RingAllreduce::RingAllreduce(sim::World& world, Ledger& ledger, const Plan& plan
     const std::uint32_t next = (i + 1) % size();
     const ConnectionPlan connection{.transport = Transport::rc,
                                     .dscp = workload_.dscp,
+                                    .service_level = workload_.service_level,
                                     .version = workload_.version,
                                     .queue_depth = steps(),
                                     .receive_depth = steps(),

@@ -38,6 +38,7 @@ ConnectionPlan Stream::connection_plan(const Workload& workload, const MessagePl
                                        const MessageLayout& layout) {
   return {.transport = workload.transport,
           .dscp = workload.dscp,
+          .service_level = workload.service_level,
           .version = workload.version,
           .queue_depth = static_cast<std::uint32_t>(layout.depth),
           .receive_depth = messages.has_receives() ? static_cast<std::uint32_t>(layout.receive_depth) : 0,

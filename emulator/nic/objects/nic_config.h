@@ -67,8 +67,13 @@ inline constexpr std::size_t kGidsMax = 8;  // of a NIC: two ports with two addr
 
 struct PortConfig {
   wire::MacAddress mac;
+  wire::Lid lid;                // of a port on InfiniBand, which has no MAC address
   bool is_up = true;            // at first; Nic::set_port_up changes it
   std::uint8_t gids_begin = 0;  // in NicConfig::gids
+
+  wire::PathAddress address() const {
+    return lid == wire::kLidNone ? wire::PathAddress(mac) : wire::PathAddress(lid, 0);
+  }
 };
 
 struct NicConfig {

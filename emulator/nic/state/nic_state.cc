@@ -245,7 +245,7 @@ wire::FramePath NicState::frame_path(const AddressVector& address_vector, std::u
   const GidEntry& source = config.gids_of(address_vector.port)[address_vector.source_gid_index];
   path.encapsulation = source.encapsulation;
   path.port = address_vector.port;
-  path.from = config.port(address_vector.port).mac;
+  path.from = config.port(address_vector.port).address();
   path.to = address_vector.next_hop;
   path.source = source.gid;
   path.destination = address_vector.destination;

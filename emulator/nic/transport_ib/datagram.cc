@@ -97,10 +97,13 @@ void receive_datagram(NicState& nic, Qp& qp, const wire::PacketView& packet) {
   Completion completion;
   completion.wr_id = qp.responder.receive_wr_id;
   completion.opcode = CompletionOpcode::receive;
-  completion.has_grh = true;
-  // RoCE has no service level on the wire. ConnectX reports the kind of header in its place, and programs that support
-  // several (UCX) tell by it where in the GRH area the address lies.
-  completion.service_level = static_cast<std::uint8_t>(packet.network().header());
+  // On InfiniBand a packet has a service level, and no GRH within a subnet. RoCE always has a GRH and no service level:
+  // ConnectX reports the kind of header in its place, and programs that support several (UCX) tell by it where in the
+  // GRH area the address lies.
+  const bool is_infiniband = &packet.network().encapsulation() == &wire::kInfiniBand;
+  completion.has_grh = !is_infiniband || packet.network().places().network_bytes != 0;
+  completion.service_level = is_infiniband ? packet.network().last_hop().service_level()
+                                           : static_cast<std::uint8_t>(packet.network().header());
   completion.source_qpn = packet.deth().source_qp;
   completion.has_immediate = packet.opcode().has_immediate;
   if (completion.has_immediate) completion.immediate = packet.immediate().data;

@@ -186,10 +186,9 @@ struct OwnInterfaces {
 };
 
 /// The name of a device, by what names them all: the device's number takes the place of "%d"; else the number in the
-/// first one's name is counted on, or put behind a name that has none.
+/// first one's name is counted on, however long it is, or put behind a name that has none.
 template <std::size_t kBytes>
 constexpr FixedText<kBytes> device_name_of(std::string_view names, std::uint32_t device) {
-  constexpr std::size_t kDigitsMax = 9;
   FixedText<kBytes> name;
   if (const auto at = names.find(kDeviceNumberSign); at != names.npos) {
     name.append(std::string_view(names.data(), at)).append_number(device);
@@ -198,13 +197,19 @@ constexpr FixedText<kBytes> device_name_of(std::string_view names, std::uint32_t
   }
   if (device == 0) return name.append(names);
   std::size_t digits = 0;
-  while (digits < names.size() && digits < kDigitsMax && names[names.size() - digits - 1] >= '0' &&
+  while (digits < names.size() && digits < kBytes && names[names.size() - digits - 1] >= '0' &&
          names[names.size() - digits - 1] <= '9')
     ++digits;
-  std::uint32_t number = 0;
-  for (std::size_t i = names.size() - digits; i < names.size(); ++i)
-    number = number * 10 + static_cast<std::uint32_t>(names[i] - '0');
-  return name.append(std::string_view(names.data(), names.size() - digits)).append_number(number + device);
+  name.append(std::string_view(names.data(), names.size() - digits));
+  char counted[kBytes] = {};
+  std::uint32_t carry = device;
+  for (std::size_t i = digits; i-- > 0;) {
+    const std::uint32_t sum = static_cast<std::uint32_t>(names[names.size() - digits + i] - '0') + carry;
+    counted[i] = static_cast<char>('0' + sum % 10);
+    carry = sum / 10;
+  }
+  if (digits == 0 || carry != 0) name.append_number(carry);
+  return name.append({counted, digits});
 }
 }  // namespace detail
 

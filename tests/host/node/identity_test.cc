@@ -137,6 +137,15 @@ BOOST_AUTO_TEST_CASE(a_name_that_is_given_is_that_of_the_first_device) {
   BOOST_TEST(name("mlx5_0", 0) == "mlx5_0");
   BOOST_TEST(name("mlx5_0", 3) == "mlx5_3");
   BOOST_TEST(name("mlx5_9", 1) == "mlx5_10");
+  BOOST_TEST(name("mlx5_009", 15) == "mlx5_024");
+  BOOST_TEST(name("mlx5_99999999999", 0) == "mlx5_99999999999");
+  BOOST_TEST(name("mlx5_99999999999", 1) == "mlx5_100000000000");
+  BOOST_TEST(name("mlx5_4294967295", 2) == "mlx5_4294967297");
+  BOOST_TEST(name("99999999999999999999", 15) == "100000000000000000014");
+  const std::string nines(kDeviceNameBytesMax, '9');
+  BOOST_TEST(device_names_fit(nines, 1));
+  BOOST_TEST(!device_names_fit(nines, 2));
+  BOOST_TEST(device_names_fit(nines.substr(0, nines.size() - 1) + "0", 10));
   BOOST_TEST(name("rail", 2) == "rail2");
   BOOST_TEST(name("007", 0) == "007");
 }

@@ -49,6 +49,7 @@ struct ExecOptions {
   std::string seed;  // empty: none
   std::string device_name = host::kDeviceNameDefault;
   std::string nic;
+  std::string numa;  // empty: not said
   std::string icrc;  // empty: offload
   std::string wildcard;
   bool stats = false;
@@ -99,11 +100,14 @@ void declare(CommandLine& line, ExecOptions& options) {
               "name of the RDMA device; of several, the first one's, or with %d for their numbers, as in mlx5_%d");
   line.option("--nic", options.nic, "SETTINGS",
               "what the NIC is like, whatever the program asks for: 'mtu=1024 timeout=10 retry-count=3 rnr-retry=7 "
-              "min-rnr-timer=12 read-depth=16 speed=25Gbps window=1MiB timeout-min=4ms acknowledge-every=64 "
+              "min-rnr-timer=12 read-depth=16 speed=100Gbps,25Gbps window=1MiB timeout-min=4ms acknowledge-every=64 "
               "congestion-control=dcqcn cnp-interval=4us loss-recovery=selective-repeat page-fault-delay=50us "
               "nak-latency=10us acknowledge-latency=500ns nak-reaction-latency=5us implied-nak-latency=5us "
-              "removed-after=2s', any of them, and the parameters of "
-              "congestion control and loss recovery (scenarios/README.md)");
+              "removed-after=2s', any of them (of speed one for all, or by commas one of each NIC or port), and the "
+              "parameters of congestion control and loss recovery (scenarios/README.md)");
+  line.option("--numa", options.numa, "N",
+              "the machine's NUMA node that programs see the NIC at: one for all NICs, or by commas one of each [none; "
+              "of raw that of the interface]");
   line.option("--icrc", options.icrc, "offload|always",
               "when the ICRC of a packet is computed: offload (once it leaves the memory that the user's processes "
               "share: for a socket, a capture, a fault or checker that looks at it) or always, by the NIC [offload]");
@@ -117,8 +121,9 @@ void declare(CommandLine& line, ExecOptions& options) {
   line.exit_status("125", "the node could not be set up, or no server listened in time");
   line.exit_status("126", "the program cannot be run");
   line.exit_status("127", "there is no such program");
-  line.example("verbena exec --node 2 --wait-for-listener 1 -- ib_write_bw 127.47.91.1",
-               "a client of `verbena exec --node 1 -- ib_write_bw`, in whichever order they start");
+  line.example(
+      "verbena exec --node 1 -- ib_write_bw & verbena exec --node 2 --wait-for-listener 1 -- ib_write_bw 127.47.91.1",
+      "a server and its client, in whichever order they start");
 }
 
 bool is_by_rank(const ExecOptions& options) {
@@ -187,6 +192,31 @@ std::optional<std::string> wrong_wire(const ExecOptions& options) {
   return std::nullopt;
 }
 
+/// The settings of the NICs, --numa among them.
+std::string nic_words_of(const ExecOptions& options) {
+  if (options.numa.empty()) return options.nic;
+  return options.nic + (options.nic.empty() ? "numa=" : " numa=") + options.numa;
+}
+
+std::optional<std::string> wrong_numa(const ExecOptions& options) {
+  if (options.numa.empty()) return std::nullopt;
+  constexpr std::string_view kRight = "want a NUMA node of the machine, 0 to 1023, or by commas one of each device";
+  if (options.numa.find(' ') != std::string::npos || !host::parse_nic_tuning("numa=" + options.numa))
+    return fmt::format("--numa {}: {}", options.numa, kRight);
+  const auto both = host::parse_nic_tuning(nic_words_of(options));
+  return both ? std::nullopt : std::optional(fmt::format("--numa {}: {}", options.numa, both.error()));
+}
+
+/// A value too few or too many for the devices, once it is known how many these are.
+std::optional<std::string> wrong_values(const ExecOptions& options, const std::string& nic,
+                                        const host::OwnDevices& own) {
+  const auto tuning = host::parse_nic_tuning(nic);
+  const std::string wrong = tuning ? host::devices_misfit(*tuning, own) : tuning.error();
+  if (wrong.empty()) return std::nullopt;
+  const bool is_numa = !options.numa.empty() && wrong.starts_with("numa ");
+  return fmt::format("{}: {}", is_numa ? "--numa " + options.numa : "--nic", wrong);
+}
+
 /// The first thing that is wrong with the options, as one line.
 std::optional<std::string> find_error(const ExecOptions& options) {
   if (!host::is_fabric_name(options.fabric))
@@ -206,6 +236,7 @@ std::optional<std::string> find_error(const ExecOptions& options) {
     if (const auto parsed = fabric::parse_fault(fault); !parsed) return fmt::format("--fault: {}", parsed.error());
   }
   if (auto error = wrong_wire(options)) return error;
+  if (auto error = wrong_numa(options)) return error;
   if (!options.icrc.empty() && !host::parse_icrc(options.icrc))
     return fmt::format("--icrc '{}': want {}", options.icrc, host::icrc_rule(options.icrc));
   if (!options.wildcard.empty() && options.wildcard != host::kWildcardNode &&
@@ -249,21 +280,27 @@ std::string words_of_nodes(const std::string& node) {
   return node.starts_with(prefix) ? "nodes 1 to " + node.substr(prefix.size()) : "node " + node;
 }
 
-/// The settings of the NICs, whose ports are as fast as their cables unless they say otherwise. Of the rails of a node,
-/// and of nodes that ranks choose, all have to have the same speed.
-std::string at_speed_of_cable(const host::LaunchEnvironment& plan, const host::FabricHello& fabric) {
-  std::vector<std::uint64_t> rates = fabric.port_rates;
-  const auto address = host::parse_node(host::list_item(plan.node, 0));
-  const auto node = address ? host::node_number(*address) : std::nullopt;
-  if (node) {
-    const std::size_t first = std::size_t{*node - 1} * fabric.rails;
-    rates = std::vector<std::uint64_t>(rates.begin() + static_cast<std::ptrdiff_t>(first),
-                                       rates.begin() + static_cast<std::ptrdiff_t>(first + fabric.rails));
-  }
-  const bool is_one = std::adjacent_find(rates.begin(), rates.end(), std::not_equal_to<>()) == rates.end();
+/// What the cables of a node's rails carry. Empty: ranks choose among nodes whose cables differ.
+std::vector<std::uint64_t> rates_of_rails(const std::string& node, const host::FabricHello& fabric) {
+  const auto of_node = [&](std::size_t one) {
+    return std::span(fabric.port_rates).subspan(one * fabric.rails).first(fabric.rails);
+  };
+  const auto address = host::parse_node(host::list_item(node, 0));
+  const auto number = address ? host::node_number(*address) : std::nullopt;
+  const auto rates = of_node(number ? *number - 1 : 0);
+  for (std::size_t other = 0; !number && other < fabric.nodes; ++other)
+    if (!std::ranges::equal(of_node(other), rates)) return {};
+  return {rates.begin(), rates.end()};
+}
+
+/// The settings of the NICs, whose ports are as fast as their cables unless they say otherwise.
+std::string at_speed_of_cables(const host::LaunchEnvironment& plan, const host::FabricHello& fabric,
+                               const host::OwnDevices& own) {
+  std::vector<std::uint64_t> rates = rates_of_rails(plan.node, fabric);
   auto tuning = host::parse_nic_tuning(plan.nic);
-  if (!is_one || rates.empty() || rates[0] == 0 || !tuning || tuning->speed_bits_per_second) return plan.nic;
-  tuning->speed_bits_per_second = rates[0];
+  if (!tuning || tuning->speed_bits_per_second || own.port_count() > rates.size()) return plan.nic;
+  rates.resize(own.port_count());
+  tuning->say_speeds(rates);
   return host::text_of(*tuning);
 }
 
@@ -303,7 +340,8 @@ std::optional<std::string> find_fabric(const ExecOptions& options, host::LaunchE
                        hello->rails == 1 ? "one port" : fmt::format("{} rails: not more than these", hello->rails));
   if (options.devices.empty() && hello->rails > 1) plan.devices = std::to_string(hello->rails / own.ports);
   plan.link = "fabric";
-  plan.nic = with_wire(at_speed_of_cable(plan, *hello), hello->wire);
+  const host::OwnDevices plugged = host::devices_of({plan.devices, plan.node, plan.link, plan.ports});
+  plan.nic = with_wire(at_speed_of_cables(plan, *hello, plugged), hello->wire);
   if (!options.counts()) plan.stats_path = hello->stats_path;
   return std::nullopt;
 }
@@ -322,7 +360,7 @@ host::LaunchEnvironment plan_of(const ExecOptions& options, const std::string& c
   plan.faults = options.faults;
   plan.seed = options.seed;
   plan.device_name = options.device_name;
-  plan.nic = with_wire(options.nic, options.wire);
+  plan.nic = with_wire(nic_words_of(options), options.wire);
   plan.icrc = options.icrc;
   plan.wildcard = options.wildcard;
   return plan;
@@ -369,6 +407,7 @@ int run_exec(const Arguments& arguments) {
   host::LaunchEnvironment plan = plan_of(options, capture_path);
   if (const auto error = find_fabric(options, plan)) return line.fail(kExitUsage, *error);
   const host::OwnDevices own = host::devices_of({plan.devices, plan.node, plan.link, plan.ports});
+  if (const auto error = wrong_values(options, plan.nic, own)) return line.fail(kExitUsage, *error);
   if (!host::device_names_fit(plan.device_name, own.count))
     return line.fail(kExitUsage,
                      fmt::format("--device-name {}: {}", plan.device_name, host::device_names_error(own.count)));

@@ -22,9 +22,9 @@ Result<void> unknown(std::string_view name, std::span<const std::string_view> na
   return invalid("'" + std::string(name) + "' is none of " + known + fabric::did_you_mean(name, names));
 }
 
-/// Those of programs alone are about their process.
+/// The others are about programs.
 bool is_of_worlds(const fabric::NicWord& word) {
-  return word.of != fabric::NicWord::Of::program;
+  return word.of == fabric::NicWord::Of::behaviour || word.of == fabric::NicWord::Of::nic;
 }
 
 Result<void> take_of_nic(std::string_view name, std::string_view value, fabric::NicSettings& into) {

@@ -18,6 +18,7 @@ struct NicSettings {
   std::optional<std::uint32_t> mtu_bytes;              // of the port: 256, 512, 1024, 2048, 4096
   std::optional<std::uint8_t> read_depth;              // reads and atomics in flight that a QP may have, each way
   std::optional<std::uint64_t> speed_bits_per_second;  // of the NIC's own port
+  std::optional<std::uint32_t> numa_node;              // of the machine, that programs see the NIC at
   std::optional<std::uint32_t> window_bytes;           // that a QP has in flight
   std::optional<std::uint8_t> wire;                    // which of wire::kWireKinds; nothing: the default one
   std::optional<std::uint8_t> timeout;                 // code: 4.096 us x 2^timeout; 0: none

@@ -21,6 +21,7 @@ constexpr std::uint64_t kWindowMin = 4096;
 constexpr std::uint64_t kWindowMax = std::uint64_t{1} << 30;
 constexpr std::uint64_t kAcknowledgeEveryMax = 1 << 20;
 constexpr std::uint64_t kDscpMax = 63;
+constexpr std::uint64_t kNumaNodeMax = 1023;  // MAX_NUMNODES of Linux on x86-64, less one
 constexpr std::array<Named<std::uint64_t>, 5> kMtus{
     {{"256", 256}, {"512", 512}, {"1024", 1024}, {"2048", 2048}, {"4096", 4096}}};
 
@@ -138,12 +139,20 @@ constexpr NicWord kWords[] = {
     {.name = "speed",
      .right = "want a rate up to 100Tbps, as in 25Gbps",
      .of = Of::nic,
+     .each = NicWord::Each::port,
      .value = NicValue::rate,
      .least = 1,
      .most = kRateMax,
      .set = set<&Said::speed_bits_per_second>,
      .get = get<&Said::speed_bits_per_second>,
      .apply = set_line_rate},
+    {.name = "numa",  // what programs read below /sys
+     .right = "want a NUMA node, 0 to 1023",
+     .of = Of::seen,
+     .each = NicWord::Each::device,
+     .most = kNumaNodeMax,
+     .set = set<&Said::numa_node>,
+     .get = get<&Said::numa_node>},
     {.name = "window",
      .right = "want 4096 to 1GiB octets, as in 1MiB",
      .of = Of::nic,
@@ -206,12 +215,6 @@ std::string_view unit_of(NicValue value) {
   return "";
 }
 
-std::string value_text(const NicWord& word, std::uint64_t value) {
-  for (const Named<std::uint64_t>& choice : word.choices)
-    if (choice.value == value) return std::string(choice.name);
-  return std::to_string(value) + std::string(unit_of(word.value));
-}
-
 std::optional<std::uint64_t> read(const NicWord& word, std::string_view text) {
   switch (word.value) {
     case NicValue::time: {
@@ -236,6 +239,12 @@ std::span<const NicWord> nic_words() {
   return kWords;
 }
 
+std::string text_of(const NicWord& word, std::uint64_t value) {
+  for (const Named<std::uint64_t>& choice : word.choices)
+    if (choice.value == value) return std::string(choice.name);
+  return std::to_string(value) + std::string(unit_of(word.value));
+}
+
 bool take(const NicWord& word, std::string_view text, NicSettings& into) {
   const auto value = read(word, text);
   const bool has_bounds = word.most != 0;
@@ -248,7 +257,7 @@ std::string text_of(const NicSettings& settings, std::span<const NicWord> words)
   std::string text;
   for (const NicWord& word : words)
     if (const auto value = word.get(settings))
-      text += (text.empty() ? "" : " ") + std::string(word.name) + "=" + value_text(word, *value);
+      text += (text.empty() ? "" : " ") + std::string(word.name) + "=" + text_of(word, *value);
   for (const std::string& policy : {text_of(settings.congestion), text_of(settings.loss_recovery)})
     if (!policy.empty()) text += (text.empty() ? "" : " ") + policy;
   return text;

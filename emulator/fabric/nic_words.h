@@ -25,11 +25,15 @@ namespace verbena::fabric {
 enum class NicValue : std::uint8_t { time, rate, octets, number, choice };
 
 struct NicWord {
-  /// Who says it: of a scenario's NIC and its profile; of the NIC alone; or of a program's NIC alone (`--nic`).
-  enum class Of : std::uint8_t { behaviour, nic, program };
+  /// Who says it: of a scenario's NIC and its profile; of the NIC alone; of one that programs see (a scenario's with
+  /// `clock: real`, `--nic`); or of a program's NIC alone (`--nic`).
+  enum class Of : std::uint8_t { behaviour, nic, seen, program };
+  /// Of a node with several devices: whether each device, or each port, may have a value of its own.
+  enum class Each : std::uint8_t { node, device, port };
   std::string_view name;
   std::string_view right;  // what its value may be: "want 0 to 7"
   Of of = Of::behaviour;
+  Each each = Each::node;
   NicValue value = NicValue::number;
   std::uint64_t least = 0;
   std::uint64_t most = 0;
@@ -42,6 +46,9 @@ struct NicWord {
 
 /// In the order in which they are listed and written.
 std::span<const NicWord> nic_words();
+
+/// "25000000000bps".
+std::string text_of(const NicWord& word, std::uint64_t value);
 
 /// False: the text is no such value.
 bool take(const NicWord& word, std::string_view text, NicSettings& into);

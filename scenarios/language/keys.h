@@ -21,7 +21,8 @@ struct SectionKeys {
 std::span<const SectionKeys> all_sections();
 /// Whether a `nic:` may have it, or a profile.
 constexpr bool is_nic_key(const fabric::NicWord& word, bool is_profile) {
-  return word.of == fabric::NicWord::Of::behaviour || (word.of == fabric::NicWord::Of::nic && !is_profile);
+  using Of = fabric::NicWord::Of;
+  return word.of == Of::behaviour || (!is_profile && (word.of == Of::nic || word.of == Of::seen));
 }
 /// Those of the table that are keys of a NIC or of a profile, and the words of its policies.
 std::vector<std::string_view> nic_keys(std::span<const fabric::NicWord> words, bool is_profile);

@@ -42,9 +42,15 @@ wire::Medium read_medium(const Section& scenario);
 fabric::Topology read_topology(const Value& topology, wire::Medium medium = wire::Medium::ethernet);
 fabric::Qos read_qos(const Value& qos, wire::Medium medium);
 
+/// Which rail of its node a NIC is, from 0, and of how many.
+struct RailPlace {
+  std::uint32_t rail = 0;
+  std::uint32_t rails = 1;
+};
 /// Those of a section's keys that are settings of a NIC, or of a profile: a NIC's own word goes before its profile's.
+/// Where devices may differ, a list has a value of each rail.
 void read_nic_words(const Section& section, std::span<const fabric::NicWord> words, bool is_profile,
-                    fabric::NicSettings& into);
+                    fabric::NicSettings& into, RailPlace place = {});
 /// One for each host.
 std::vector<NicSettings> read_nics(const Section& scenario, const ElementNames& names, const std::string& file_name,
                                    const ReadOptions& options);

@@ -35,6 +35,17 @@ std::uint64_t read_number(const Value& value, const fabric::NicWord& word) {
   return 0;
 }
 
+/// The value itself, or that of the rail in a list of them.
+Value value_of_rail(const Value& value, const fabric::NicWord& word, RailPlace place) {
+  if (!value.is_list() || word.each == fabric::NicWord::Each::node) return value;
+  std::vector<Value> values = value.items();
+  if (values.size() != place.rails)
+    complain(value.place(), std::string(word.name) + " has " + std::to_string(values.size()) +
+                                " values: give one for all, or one of each rail, of which there " +
+                                (place.rails == 1 ? "is 1" : "are " + std::to_string(place.rails)));
+  return std::move(values[place.rail]);
+}
+
 std::optional<std::string> read_file(const std::filesystem::path& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
@@ -108,21 +119,23 @@ void take_profile(const fabric::NicSettings& profile, NicSettings& settings) {
     if (const auto said = word.get(before); said && !is_nic_key(word, true)) word.set(settings, *said);
 }
 
-void read_nic(const Section& nic, const std::string& file_name, const ReadOptions& options, NicSettings& settings) {
+void read_nic(const Section& nic, const std::string& file_name, const ReadOptions& options, RailPlace place,
+              NicSettings& settings) {
   if (const auto value = nic.find("profile")) {
     take_profile(read_profile(*value, file_name, options), settings);
     settings.profile = value->word();
   }
-  read_nic_words(nic, fabric::nic_words(), false, settings);
+  read_nic_words(nic, fabric::nic_words(), false, settings, place);
 }
 
 }  // namespace
 
 void read_nic_words(const Section& section, std::span<const fabric::NicWord> words, bool is_profile,
-                    fabric::NicSettings& into) {
+                    fabric::NicSettings& into, RailPlace place) {
   for (const fabric::NicWord& word : words)
     if (is_nic_key(word, is_profile))
-      if (const auto value = section.find(word.name)) word.set(into, read_number(*value, word));
+      if (const auto value = section.find(word.name))
+        word.set(into, read_number(value_of_rail(*value, word, place), word));
   read_settings(section, fabric::congestion_words(), into.congestion);
   read_settings(section, fabric::loss_recovery_words(), into.loss_recovery);
   into.cnp_interval = fabric::cnp_interval_of(into.congestion, into.cnp_interval);
@@ -135,8 +148,9 @@ wire::Medium read_medium(const Section& scenario) {
 
 std::vector<NicSettings> read_nics(const Section& scenario, const ElementNames& names, const std::string& file_name,
                                    const ReadOptions& options) {
+  const fabric::Topology& topology = names.topology();
+  const bool is_infiniband = topology.medium == wire::Medium::infiniband;
   NicSettings common;
-  const bool is_infiniband = names.topology().medium == wire::Medium::infiniband;
   if (const auto value = scenario.find("wire"); value && !is_infiniband) {
     const wire::WireKind* const kind = wire::find_wire_kind(value->word());
     if (kind == nullptr)
@@ -144,13 +158,16 @@ std::vector<NicSettings> read_nics(const Section& scenario, const ElementNames& 
                    wire_meant(value->word()));
     common.wire = static_cast<std::uint8_t>(kind - wire::kWireKinds);
   }
-  const auto read_section = [&](const Section& nic, NicSettings& settings) {
+  const auto read_section = [&](const Section& nic, std::uint32_t host, NicSettings& settings) {
     if (const auto value = nic.find("wire"); value && is_infiniband)
       value->wrong("with wire: infiniband no NIC has RoCE");
-    read_nic(nic, file_name, options, settings);
+    read_nic(nic, file_name, options, {topology.rail_of(host), topology.rails}, settings);
   };
-  if (const auto nic = scenario.find("nic")) read_section(Section(*nic, "nic"), common);
-  std::vector<NicSettings> nics(names.topology().hosts, common);
+  std::vector<NicSettings> nics(topology.hosts, common);
+  if (const auto nic = scenario.find("nic")) {
+    for (std::uint32_t rail = 0; rail < topology.rails; ++rail) read_section(Section(*nic, "nic"), rail, nics[rail]);
+    for (std::uint32_t host = topology.rails; host < topology.hosts; ++host) nics[host] = nics[topology.rail_of(host)];
+  }
   const auto own = scenario.find("nics");
   if (!own) return nics;
   std::set<std::string> seen;
@@ -161,7 +178,7 @@ std::vector<NicSettings> read_nics(const Section& scenario, const ElementNames& 
       if (hosts.empty()) complain(value.place(), "nics: '" + name + "': " + names.no_host(name));
       if (of_rails != (hosts.size() < names.topology().rails)) continue;
       if (!seen.insert(name).second) complain(value.place(), "nics: node '" + name + "' is written twice");
-      for (const std::uint32_t host : hosts) read_section(Section(value, "nic"), nics[host]);
+      for (const std::uint32_t host : hosts) read_section(Section(value, "nic"), host, nics[host]);
     }
   return nics;
 }

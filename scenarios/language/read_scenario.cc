@@ -122,6 +122,10 @@ Scenario read(std::string_view text, const std::string& file_name, const ReadOpt
   const ElementNames names(scenario.topology);
   scenario.nics = read_nics(section, names, file_name, options);
   check_telemetry(scenario, topology.place());
+  if (const auto at = section.find("nics") ? section.find("nics") : section.find("nic");
+      scenario.clock != Clock::real_time &&
+      std::ranges::any_of(scenario.nics, [](const NicSettings& nic) { return nic.numa_node.has_value(); }))
+    complain(at->place(), "numa: only with clock: real there are programs that see it");
   read_workloads(section.need("workloads", "[{verb: write, from: n1, to: n2, size: 64KiB, count: 100}]"), names,
                  scenario);
   check_times(scenario);

@@ -310,7 +310,7 @@ void RealRun::start(std::size_t index) {
   options.environment.link = "fabric";
   options.environment.seed = std::to_string(scenario_.seed + index);
   options.environment.stats_path = stats_path_;
-  options.environment.nic = host::text_of(real_tuning(scenario_, program.node * scenario_.topology.rails));
+  options.environment.nic = host::text_of(*real_tuning(scenario_, program.node));  // refuse() has seen it
   if (!options_.out_directory.empty()) options.output_path = options_.out_directory + "/" + program.name;
   auto child = ProgramChild::start(options, host::clock_now());
   if (child)
@@ -497,20 +497,13 @@ std::optional<std::string> refuse(const Scenario& scenario) {
   if (scenario.topology.nodes() > host::kNodesMax)
     return "1:1: `clock: real` has at most " + std::to_string(host::kNodesMax) + " nodes, not " +
            std::to_string(scenario.topology.nodes());
-  const fabric::Topology& topology = scenario.topology;
-  const auto differ = [&](std::uint32_t a, std::uint32_t b) {
-    return host::text_of(real_tuning(scenario, a)) != host::text_of(real_tuning(scenario, b));
-  };
   for (const Program& program : scenario.programs) {
-    const std::uint32_t first = program.node * topology.rails;
+    const auto tuning = real_tuning(scenario, program.node);
+    if (!tuning) return place_text(program.place) + ": " + tuning.error();
     for (std::uint32_t other = 1; other < program.nodes; ++other)
-      if (differ(0, other * topology.rails))
+      if (const auto of_other = real_tuning(scenario, other); !of_other || *of_other != *tuning)
         return place_text(program.place) + ": nodes: one program has one environment: give n1 and n" +
                std::to_string(other + 1) + " the same nic:";
-    for (std::uint32_t rail = 1; rail < topology.rails; ++rail)
-      if (differ(first, first + rail))
-        return place_text(program.place) + ": one program has one environment: give " + topology.vertices[first].name +
-               " and " + topology.vertices[first + rail].name + " the same nic: and rate";
   }
   if (auto reason = FaultSchedule::refuse(scenario)) return reason;
   return RealExpectations::refuse(scenario);

@@ -16,6 +16,13 @@ WRONG = [
     ["exec", "--pcap", "/nonexistent/dir/file.pcapng", "--", "true"],
     ["exec", "--ports", "3", "--", "true"],
     ["exec", "--ports", "2", "--link", "udp", "--node", "10.0.0.1", "--", "true"],
+    ["exec", "--devices", "2", "--device-name", "9" * 63, "--", "true"],
+    ["exec", "--nic", "speed=100Gbps,25Gbps", "--", "true"], ["exec", "--devices", "2", "--nic", "speed=1Gbps,x", "--", "true"],
+    ["exec", "--devices", "2", "--nic", "speed=1Gbps,2Gbps,3Gbps", "--", "true"],
+    ["exec", "--devices", "2", "--ports", "2", "--nic", "speed=1Gbps,2Gbps,3Gbps", "--", "true"],
+    ["exec", "--numa", "0,1", "--", "true"], ["exec", "--ports", "2", "--numa", "0,1", "--", "true"],
+    ["exec", "--numa", "-1", "--", "true"], ["exec", "--numa", "0 mtu=256", "--", "true"],
+    ["exec", "--numa", "1", "--nic", "numa=1", "--", "true"], ["exec", "--numa", "1024", "--", "true"],
     ["explain"], ["explain", "--nosuch"], ["explain", "a", "b", "c"],
 ]
 PASSED_ON = [(["true"], 0), (["false"], 1), (["sh", "-c", "exit 42"], 42), (["no-such-program-anywhere"], 127)]

@@ -97,6 +97,58 @@ def listings_agree(context, count, names, options):
         one.check_files()
 
 
+# Of each port: what verbs, the files and ioctl() tell of its speed, in Mb/s where it is a number, and of its device's NUMA node.
+SPEEDS = """
+import ctypes, fcntl, glob, os, re, socket, struct
+from pyverbs.device import Context, get_device_list
+asker = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+def read(path):
+    with open(path) as file:
+        return file.read().strip()
+def ethtool_speed(interface):
+    settings = ctypes.create_string_buffer(struct.pack("I", 0x4c), 2048)
+    request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(settings))
+    fcntl.ioctl(asker, 0x8946, request)
+    words = -struct.unpack_from("b", settings, 15)[0]
+    struct.pack_into("b", settings, 15, words)
+    fcntl.ioctl(asker, 0x8946, request)
+    return struct.unpack_from("I", settings, 4)[0]
+for name in sorted(device.name.decode() for device in get_device_list()):
+    at = f"/sys/class/infiniband/{name}"
+    context = Context(name=name)
+    bus = os.path.basename(os.path.realpath(f"{at}/device"))
+    for port in range(1, context.query_device().phys_port_cnt + 1):
+        attributes = context.query_port(port)
+        interface = read(f"{at}/ports/{port}/gid_attrs/ndevs/0")
+        net = f"/sys/class/net/{interface}"
+        nodes = {read(f"{path}/numa_node") for path in (f"{at}/device", f"{net}/device", f"/sys/bus/pci/devices/{bus}")}
+        print(f"{name}/{port}", attributes.active_width, attributes.active_speed, read(f"{at}/ports/{port}/rate").split()[0],
+              read(f"{net}/speed"), ethtool_speed(interface), *nodes)
+"""
+# Of Gb/s: the width and speed by which the verbs tell of it (IBTA vol 1, PortInfo).
+VERBS_SPEEDS = {10: "1 8", 25: "1 32", 50: "16 32", 100: "2 32", 200: "2 64"}
+
+
+def speeds_agree(context, options, wanted):
+    """`wanted`: of each port its name, Gb/s and NUMA node."""
+    with context.fabric(1) as fabric:
+        program = fabric.run(fabric.nodes[0], ["/usr/bin/python3", "-c", SPEEDS], extra=options)
+        expected = [f"{name} {VERBS_SPEEDS[gbps]} {gbps} {gbps}000 {gbps}000 {node}" for name, gbps, node in wanted]
+        if program.out.splitlines() != expected:
+            raise Failure(f"instead of {expected}\n{program.describe()}")
+
+
+def names_count_on(context):
+    """However long the number in the first one's name is."""
+    with context.fabric(1) as fabric:
+        listed = fabric.run(fabric.nodes[0], ["ibv_devinfo", "-l"], extra=["--devices", "2", "--device-name", "mlx5_99999999999"])
+        if listed.out.split()[-2:] != ["mlx5_99999999999", "mlx5_100000000000"]:
+            raise Failure(listed.describe())
+        shown = fabric.run(fabric.nodes[0], ["rdma", "dev"], extra=["--devices", "2", "--device-name", "mlx5_99999999999"])
+        if re.findall(r"^\d+: (\w+):", shown.out, re.M) != ["mlx5_99999999999", "mlx5_100000000000"]:
+            raise Failure(shown.describe())
+
+
 def unknown_device_is_refused(context):
     with context.fabric(1) as fabric:
         program = fabric.start(fabric.nodes[0], ["ibv_devinfo", "-d", "verbena2"], extra=["--devices", "2"])
@@ -133,12 +185,28 @@ def one_thread_serves_four(context):
             raise Failure(f"{threads} threads serve four devices")
 
 
+TWO_PORTS = ("--devices", "2", "--ports", "2")
+SPEED_CASES = (
+    ((), [("verbena0/1", 100, -1)]),
+    (("--nic", "speed=25Gbps", "--numa", "3"), [("verbena0/1", 25, 3)]),
+    (("--devices", "2", "--nic", "speed=200Gbps", "--numa", "1"), [("verbena0/1", 200, 1), ("verbena1/1", 200, 1)]),
+    (("--devices", "2", "--nic", "speed=100Gbps,25Gbps", "--numa", "0,1"), [("verbena0/1", 100, 0), ("verbena1/1", 25, 1)]),
+    (("--ports", "2", "--nic", "speed=100Gbps,25Gbps"), [("verbena0/1", 100, -1), ("verbena0/2", 25, -1)]),
+    ((*TWO_PORTS, "--nic", "speed=100Gbps,25Gbps numa=1,0"),
+     [("verbena0/1", 100, 1), ("verbena0/2", 100, 1), ("verbena1/1", 25, 0), ("verbena1/2", 25, 0)]),
+    ((*TWO_PORTS, "--nic", "speed=10Gbps,25Gbps,50Gbps,100Gbps"),
+     [("verbena0/1", 10, -1), ("verbena0/2", 25, -1), ("verbena1/1", 50, -1), ("verbena1/2", 100, -1)]))
+
+
 def tests(context):
     cases = [("one device", 1, "verbena0", []), ("2 devices", 2, "verbena0", ["--devices", "2"]),
              ("16 devices", 16, "verbena0", ["--devices", "16"]),
              ("2 devices from mlx5_0", 2, "mlx5_0", ["--devices", "2", "--device-name", "mlx5_0"]),
              ("2 devices mlx5_%d", 2, "mlx5_0", ["--devices", "2", "--device-name", "mlx5_%d"])]
     return [*((f"every listing tells of {name}", lambda case=case: listings_agree(context, *case)) for name, *case in cases),
+            ("names count on from a long number", lambda: names_count_on(context)),
+            *((f"every listing tells of the speed and NUMA node with {' '.join(options)}",
+               lambda options=options, wanted=wanted: speeds_agree(context, options, wanted)) for options, wanted in SPEED_CASES),
             ("a device behind the last is not found", lambda: unknown_device_is_refused(context)),
             ("who opens one of 16 devices pays for one", lambda: who_opens_one_pays_for_one(context)),
             ("one thread serves four open devices", lambda: one_thread_serves_four(context))]

@@ -1,8 +1,10 @@
 """Programs on a fabric that a fabric process serves: through switches, under faults from another shell, and when somebody dies."""
 import json
+import os
 import re
 import signal
 import subprocess
+import tempfile
 import time
 
 import bad_luck
@@ -35,7 +37,8 @@ class Served(harness.Fabric):
         self.server = self.serve(shape, *options)
 
     def serve(self, shape, *options):
-        argv = [self.verbena, "fabric", "--fabric", self.name, "--topology", shape, "--nodes", str(NODES), *options]
+        words = [shape] if shape.endswith(".yaml") else ["--topology", shape, "--nodes", str(NODES)]
+        argv = [self.verbena, "fabric", "--fabric", self.name, *words, *options]
         server = harness.Program(argv, "fabric")
         self.programs.append(server)
         harness.wait_until(lambda: "Ctrl-C ends it" in server.out, time.monotonic() + 20, "the fabric is there", [server])
@@ -300,6 +303,42 @@ def ports_count_by_rail(context):
                 raise Failure(f"by port {port} the nodes have sent {sent}\n{done.describe()}")
 
 
+# The second rail of each node is slower, and that of the first node slower still.
+RATES = """
+workloads: [{verb: write, from: n1, to: n2, size: 1, count: 1}]
+topology:
+  rails: 2
+  nodes: [n1, n2, n3, n4]
+  switches: [s1, s2]
+  links:
+    - {between: [n1.1, s1], rate: 25Gbps}
+    - {between: [n1.2, s2], rate: 10Gbps}
+    - {between: [n2.1, s1], rate: 25Gbps}
+    - {between: [n2.2, s2], rate: 50Gbps}
+    - {between: [n3.1, s1], rate: 25Gbps}
+    - {between: [n3.2, s2], rate: 25Gbps}
+    - {between: [n4.1, s1], rate: 25Gbps}
+    - {between: [n4.2, s2], rate: 25Gbps}
+"""
+
+
+def rails_have_their_rates(context):
+    """Each device, or port, shows the rate of its own cable; what the user says goes before."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "rates.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(RATES)
+        with Served(context, path) as fabric:
+            for node, interfaces, options, wanted in (
+                    (0, ("verbena0", "verbena1"), (), "25000 10000"), (1, ("verbena0", "verbena1"), (), "25000 50000"),
+                    (2, ("verbena0", "verbena1"), (), "25000 25000"), (0, ("verbena0", "verbena0p2"), ("--ports", "2"), "25000 10000"),
+                    (1, ("verbena0",), ("--devices", "1"), "25000"),
+                    (0, ("verbena0", "verbena1"), ("--nic", "speed=1Gbps,2Gbps"), "1000 2000")):
+                shown = fabric.run(fabric.nodes[node], ["cat", *(f"/sys/class/net/{name}/speed" for name in interfaces)], extra=options)
+                if shown.out.split() != wanted.split():
+                    raise Failure(f"instead of {wanted}\n{shown.describe()}")
+
+
 def tests(context):
     found = []
     for shape in SHAPES:
@@ -319,6 +358,7 @@ def tests(context):
               ("node killed: the peer gets a retry error, others go on", lambda: node_killed(context)),
               ("device removed: its programs are told, peers get a retry error", lambda: device_removed(context)),
               ("port down and up: its programs are told, connections go on", lambda: port_down_and_up(context)),
+              ("each rail has the rate of its own cable", lambda: rails_have_their_rates(context)),
               ("each of two ports of a device counts at its rail", lambda: ports_count_by_rail(context)),
               ("fabric killed: retry error, nothing stays, a new one serves", lambda: fabric_killed(context)),
               ("Ctrl-C ends the fabric", lambda: ends_cleanly(context))]

@@ -1,37 +1,20 @@
 #include "verbs-shim/sysfs/own_devices.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <string_view>
 
-#include "emulator/fabric/scaled_number.h"
 #include "emulator/host/config/link_kind.h"
 #include "emulator/host/config/own_devices.h"
+#include "emulator/host/config/port_facts.h"
 #include "emulator/host/config/variables.h"
 #include "verbs-shim/sysfs/values.h"
 
 namespace verbena::path {
 namespace {
 
-/// What VERBENA_NIC says of a setting (nic_tuning.h); empty: nothing. libibverbs tells the user of a wrong one.
-std::string_view nic_setting(std::string_view name) {
-  std::string_view words = host::variable(host::kNicVariable, "");
-  while (!words.empty()) {
-    const std::string_view word = fabric::first_of(words, std::min(words.find(' '), words.size()));
-    if (word.size() > name.size() && word.starts_with(name) && word[name.size()] == '=')
-      return fabric::rest_of(word, name.size() + 1);
-    words.remove_prefix(std::min(word.size() + 1, words.size()));
-  }
-  return {};
-}
-
-std::uint64_t port_rate() {
-  return fabric::parse_rate(nic_setting("speed")).value_or(host::kPortRateDefault);
-}
-
 const wire::WireKind& own_wire() {
-  const wire::WireKind* const kind = wire::find_wire_kind(nic_setting("wire"));
+  const std::string_view word = host::nic_word(host::variable(host::kNicVariable, ""), "wire");
+  const wire::WireKind* const kind = wire::find_wire_kind(word);
   return kind == nullptr ? wire::kWireKindDefault : *kind;
 }
 
@@ -51,13 +34,16 @@ host::DeviceIdentity own_port(std::size_t index) {
   const host::OwnDevices devices = own_devices();
   const auto place = index < devices.port_count() ? static_cast<std::uint32_t>(index) : 0;
   const host::DeviceNumber number = devices.number(place);
+  const host::PortFacts facts =
+      host::port_facts(devices, place, host::variable(host::kNicVariable, ""), host::variable(host::kLinkVariable, ""));
   const char* const name = host::variable(host::kDeviceNameVariable, host::kDeviceNameDefault);
   return host::device_at(devices.addresses[place], number,
                          {.name = std::strchr(name, '/') == nullptr ? name : host::kDeviceNameDefault,
                           .interface = host::link_of_port(host::variable(host::kLinkVariable, ""), place).interface,
                           .has_link_local = link_kind().has_link_local,
                           .wire = own_wire(),
-                          .bits_per_second = port_rate(),
+                          .bits_per_second = facts.bits_per_second.value_or(host::kPortRateDefault),
+                          .numa_node = facts.numa_node,
                           .first_port = devices.addresses[devices.place({number.device, 1})],
                           .rail = devices.rail(place)});
 }

@@ -41,10 +41,19 @@ std::size_t finish(int written, std::size_t size) {
 }
 
 /// "0-3,8" as it is in the kernel's list of CPUs that are online.
-std::size_t read_online(char* into, std::size_t size) {
-  const int fd = open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
-  ssize_t got = fd < 0 ? -1 : read(fd, into, size - 1);
+ssize_t read_list(const char* path, char* into, std::size_t size) {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  const ssize_t got = fd < 0 ? -1 : read(fd, into, size - 1);
   if (fd >= 0) close(fd);
+  return got;
+}
+
+/// The CPUs near the device, as a list: those of its NUMA node, if the machine has that node, else all.
+std::size_t read_local_cpus(const host::DeviceIdentity& of, char* into, std::size_t size) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpulist", of.numa_node);
+  ssize_t got = of.numa_node < 0 ? -1 : read_list(path, into, size);
+  if (got <= 1) got = read_list("/sys/devices/system/cpu/online", into, size);
   if (got <= 0) return finish(std::snprintf(into, size, "0\n"), size);
   into[got] = 0;
   return static_cast<std::size_t>(got);
@@ -145,15 +154,15 @@ std::size_t write_node_description(char* into, std::size_t size, const host::Dev
   return finish(std::snprintf(into, size, "%s %s\n", host, of.name.c_str()), size);
 }
 
-std::size_t write_cpu_list(char* into, std::size_t size, const host::DeviceIdentity&, unsigned) {
-  return read_online(into, size);
+std::size_t write_cpu_list(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
+  return read_local_cpus(of, into, size);
 }
 
-std::size_t write_cpu_mask(char* into, std::size_t size, const host::DeviceIdentity&, unsigned) {
+std::size_t write_cpu_mask(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
   constexpr std::size_t kWords = 64;  // 2048 CPUs
   std::array<std::uint32_t, kWords> mask{};
   char list[1024];
-  read_online(list, sizeof list);
+  read_local_cpus(of, list, sizeof list);
   std::size_t words = 1;
   for (char* at = list; *at >= '0' && *at <= '9';) {
     std::size_t first = std::strtoul(at, &at, 10);

@@ -263,7 +263,7 @@ int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attribute
   full.lid = lid_of(config, port);
   full.pkey_tbl_len = config.limits.pkeys;
   full.max_vl_num = 1;
-  const host::PortSpeed shown = host::port_speed(device_of(context->device)->identity.bits_per_second);
+  const host::PortSpeed shown = host::port_speed(device_of(context->device)->ports[port - 1].bits_per_second);
   full.active_width = shown.width;
   full.active_speed = shown.speed;
   full.phys_state = is_up ? kPhysicalLinkUp : kPhysicalPolling;

@@ -22,7 +22,8 @@ namespace verbena::host {
 /// One of the further ports of a device.
 struct PortPlace {
   wire::Gid address;
-  std::string link;  // link_kind.h; of the first one's kind
+  std::string link;                                    // link_kind.h; of the first one's kind
+  std::optional<std::uint64_t> speed_bits_per_second;  // none: nobody says it
 };
 
 /// Filled from the environment that `verbena exec` sets (environment.h), or by tests.
@@ -56,6 +57,7 @@ inline EngineConfig config_of_port(const EngineConfig& config, std::uint32_t por
   made.number.port = port;
   made.address = config.further_ports[port - 2].address;
   made.link = config.further_ports[port - 2].link;
+  made.nic.speed_bits_per_second = config.further_ports[port - 2].speed_bits_per_second;
   return made;
 }
 
@@ -72,6 +74,7 @@ inline DeviceIdentity identity_of(const EngineConfig& config, std::uint32_t port
                     .has_link_local = kind != nullptr && kind->has_link_local,
                     .wire = fabric::wire_of(own.nic),
                     .bits_per_second = own.nic.speed_bits_per_second.value_or(kPortRateDefault),
+                    .numa_node = own.nic.numa_node,
                     .first_port = config.address,
                     .rail = rail});
 }

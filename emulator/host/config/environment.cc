@@ -13,6 +13,7 @@
 #include "emulator/fabric/nearest_word.h"
 #include "emulator/host/config/own_devices.h"
 #include "emulator/host/config/own_node.h"
+#include "emulator/host/config/port_facts.h"
 #include "emulator/host/node/node_directory.h"
 
 namespace verbena::host {
@@ -241,14 +242,23 @@ Result<std::vector<EngineConfig>, std::string> devices_from_environment() {
         own, {given(kDevicesVariable), given(kNodeVariable), given(kLinkVariable), given(kPortsVariable)})};
   if (!device_names_fit(first->device_name, own.count))
     return Failure{complaint(kDeviceNameVariable, first->device_name, device_names_error(own.count))};
+  if (const std::string wrong = devices_misfit(first->nic, own); !wrong.empty())
+    return Failure{std::string(kNicVariable) + ": " + wrong};
+  const auto facts_of = [&](std::uint32_t place) {
+    return port_facts(own, place, variable(kNicVariable, ""), first->link);
+  };
   std::vector<EngineConfig> configs(own.count, *first);
   for (std::uint32_t i = 0; i < own.count; ++i) {
     configs[i].number = {i, 1};
     const std::uint32_t place = own.place(configs[i].number);
     configs[i].address = own.addresses[place];
     configs[i].link = text_of(link_of_port(first->link, place));
+    const PortFacts facts = facts_of(place);
+    configs[i].nic.speed_bits_per_second = facts.bits_per_second;
+    configs[i].nic.numa_node = facts.numa_node;
     for (std::uint32_t further = place + 1; further < place + own.ports; ++further)
-      configs[i].further_ports.push_back({own.addresses[further], text_of(link_of_port(first->link, further))});
+      configs[i].further_ports.push_back(
+          {own.addresses[further], text_of(link_of_port(first->link, further)), facts_of(further).bits_per_second});
     if (first->seed) configs[i].seed = *first->seed + i;  // each device draws numbers and faults of its own
   }
   return configs;

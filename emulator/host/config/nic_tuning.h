@@ -5,6 +5,8 @@
 //   mtu=1024                  the port's MTU; longer path MTUs are refused
 //   read-depth=16             reads and atomics in flight that a QP may have; more are refused
 //   speed=25Gbps              the rate that the port shows; what limits it is the link. `verbena exec` says its cable's
+//                             rate. By commas one of each device, or of each port
+//   numa=0                    the NUMA node that programs see the device at; by commas one of each device
 //   window=1MiB               octets that a QP has in flight
 //   timeout=14 retry-count=7 rnr-retry=7 min-rnr-timer=12    instead of what the program gives ibv_modify_qp
 //   timeout-min=4ms           shorter local ACK timeouts are rounded up to it
@@ -30,6 +32,7 @@
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/fabric/nic_settings.h"
 #include "emulator/fabric/nic_words.h"
+#include "emulator/host/config/own_devices.h"
 #include "emulator/nic/objects/attributes.h"
 #include "emulator/nic/objects/nic_config.h"
 #include "wire/result.h"
@@ -37,6 +40,21 @@
 namespace verbena::host {
 
 struct NicTuning : fabric::NicSettings {
+  /// A word with a value of each device, or of each port; the settings have the first one.
+  struct Several {
+    const fabric::NicWord* word = nullptr;  // of nic_words()
+    std::vector<std::uint64_t> values;
+    bool operator==(const Several& other) const { return word->name == other.word->name && values == other.values; }
+  };
+  std::vector<Several> several;
+
+  bool operator==(const NicTuning&) const = default;
+
+  /// The values of all devices, or of all ports, in their order, of a word in which they may differ.
+  void say(std::string_view name, std::vector<std::uint64_t> values);
+  /// Those of "speed", where the cable of a port may have no rate (0). Nothing is said if none has.
+  void say_speeds(std::vector<std::uint64_t> bits_per_second);
+
   void apply(nic::NicConfig& config) const;
   /// Of a modify_qp. What the program does not name stays its own.
   void apply(nic::QpAttributes& attributes) const;
@@ -50,8 +68,9 @@ Result<NicTuning, std::string> parse_nic_tuning(std::string_view text,
 /// The settings by name, for whoever offers them.
 std::vector<std::string_view> nic_tuning_words(std::span<const fabric::NicWord> words = fabric::nic_words());
 /// What parse_nic_tuning() reads back; empty if nothing is wanted.
-inline std::string text_of(const NicTuning& tuning) {
-  return fabric::text_of(tuning);
-}
+std::string text_of(const NicTuning& tuning);
+
+/// What is wrong with how many values a word has, for a node with these devices; empty: nothing.
+std::string devices_misfit(const NicTuning& tuning, const OwnDevices& devices);
 
 }  // namespace verbena::host

@@ -42,6 +42,14 @@ struct OwnDevices {
     return are_rails ? std::optional(place) : std::nullopt;
   }
   constexpr std::uint32_t place(DeviceNumber number) const { return number.device * ports + number.port - 1; }
+
+  /// Which of so many values is that of the port at `place`: one value is that of all, else there is one of each device
+  /// or, if ports may differ, one of each port. Nothing: so many values do not fit.
+  constexpr std::optional<std::size_t> value_at(std::uint32_t place, std::size_t values, bool by_port) const {
+    if (values == 1) return 0;
+    if (values == count) return place / ports;
+    return by_port && values == port_count() ? std::optional<std::size_t>(place) : std::nullopt;
+  }
 };
 
 /// The link of one port, where `links` may name an interface for each: "raw:eth1" of "raw:eth0,eth1" for the second.

@@ -29,6 +29,7 @@ nic::NicConfig nic_config_of(const OpenedLink& opened, const EngineConfig& confi
     own.mac = (port == 1 ? opened.address : opened.further_ports.at(port - 2).address).mac();
     own.is_up = opened.link->of_port(port).has_signal();
     own.gids_begin = made.gid_count;
+    if (port != 1) own.line_rate_bits_per_second = identity_of(config, port).bits_per_second;
     const DeviceIdentity identity = identity_of(config, port);
     for (std::size_t i = 0; i < identity.gid_count(); ++i)
       made.gids[made.gid_count++] = {identity.gids[i].gid, wire::encapsulation_of(identity.gids[i].version)};

@@ -229,8 +229,9 @@ struct DeviceSettings {
   bool has_link_local = true;          // the link carries frames for the link-local address as well
   wire::WireKind wire = wire::kWireKindDefault;
   std::uint64_t bits_per_second = kPortRateDefault;
-  std::optional<wire::Gid> first_port;  // the address of port 1, of a port that is another one
-  std::optional<std::uint32_t> rail;    // of its node in a fabric, whose address the port has
+  std::optional<std::uint32_t> numa_node;  // of the device; none: it is at no node
+  std::optional<wire::Gid> first_port;     // the address of port 1, of a port that is another one
+  std::optional<std::uint32_t> rail;       // of its node in a fabric, whose address the port has
 };
 
 /// An entry of a port's GID table.
@@ -306,6 +307,7 @@ constexpr DeviceIdentity device_at(const wire::Gid& address, DeviceNumber number
   made.file_name.append("uverbs").append_number(number.device);
   made.pci_address = row.bus_address;
   made.bits_per_second = settings.bits_per_second;
+  if (settings.numa_node) made.numa_node = static_cast<int>(*settings.numa_node);
   // The last octet is the node's number in every network of ours.
   const wire::Gid node = node_address(address.octets[15]);
   const DeviceNumber place = settings.rail ? DeviceNumber{*settings.rail} : number;

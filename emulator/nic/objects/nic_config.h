@@ -67,9 +67,10 @@ inline constexpr std::size_t kGidsMax = 8;  // of a NIC: two ports with two addr
 
 struct PortConfig {
   wire::MacAddress mac;
-  wire::Lid lid;                // of a port on InfiniBand, which has no MAC address
-  bool is_up = true;            // at first; Nic::set_port_up changes it
-  std::uint8_t gids_begin = 0;  // in NicConfig::gids
+  wire::Lid lid;                                // of a port on InfiniBand, which has no MAC address
+  bool is_up = true;                            // at first; Nic::set_port_up changes it
+  std::uint8_t gids_begin = 0;                  // in NicConfig::gids
+  std::uint64_t line_rate_bits_per_second = 0;  // 0: that of NicConfig::congestion
 
   wire::PathAddress address() const {
     return lid == wire::kLidNone ? wire::PathAddress(mac) : wire::PathAddress(lid, 0);
@@ -119,6 +120,13 @@ struct NicConfig {
   NicLimits limits;
 
   bool has_port(std::uint32_t port) const { return port >= 1 && port <= port_count; }
+  /// Of a port that it has.
+  CongestionConfig congestion_of(std::uint32_t of_port) const {
+    CongestionConfig made = congestion;
+    const std::uint64_t own = port(of_port).line_rate_bits_per_second;
+    if (own != 0) made.line_rate_bits_per_second = own;
+    return made;
+  }
   /// Of a port that it has.
   const PortConfig& port(std::uint32_t port) const { return ports[port - 1]; }
   /// Its GID table; empty: there is no such port.

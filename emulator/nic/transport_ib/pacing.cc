@@ -57,7 +57,7 @@ void set_pace(Qp& qp, const RateLimit& limit) {
 }
 
 void start_congestion_control(const NicState& nic, Qp& qp) {
-  qp.pace.control = make_congestion_control(nic.config.congestion);
+  qp.pace.control = make_congestion_control(nic.config.congestion_of(qp.attributes.port));
   if (qp.pace.control != nullptr) qp.pace.control->tell(nic.config.round_trips);
   find_pace(qp.pace);
 }

@@ -13,7 +13,7 @@ using namespace verbena::host;
 
 BOOST_AUTO_TEST_CASE(all_words_are_taken_and_written_as_they_are_read) {
   const auto tuning = parse_nic_tuning(
-      "mtu=1024 read-depth=8  speed=2.5Gbps window=1MiB timeout=10 retry-count=0 rnr-retry=7 min-rnr-timer=31 "
+      "mtu=1024 read-depth=8  speed=2.5Gbps numa=3 window=1MiB timeout=10 retry-count=0 rnr-retry=7 min-rnr-timer=31 "
       "timeout-min=4ms acknowledge-every=16 cnp-interval=4us page-fault-delay=50us nak-latency=10us "
       "acknowledge-latency=500ns nak-reaction-latency=6us implied-nak-latency=7us removed-after=2s "
       "congestion-control=dcqcn cnp-scope=port dcqcn-g=1/100 "
@@ -87,6 +87,51 @@ BOOST_AUTO_TEST_CASE(a_wrong_word_is_named_with_what_would_be_right) {
       BOOST_TEST((tuning.error().find(error) != std::string::npos), tuning.error());
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(devices_and_ports_may_differ_in_speed_and_numa_node) {
+  const auto tuning = parse_nic_tuning("speed=100Gbps,25Gbps numa=0,1 mtu=1024");
+  BOOST_REQUIRE(tuning.ok());
+  BOOST_TEST(*tuning->speed_bits_per_second == 100'000'000'000u);
+  BOOST_TEST(*tuning->numa_node == 0u);
+  BOOST_TEST(text_of(*tuning) == "mtu=1024 speed=100000000000bps,25000000000bps numa=0,1");
+  BOOST_TEST((*parse_nic_tuning(text_of(*tuning)) == *tuning));
+  BOOST_TEST((*parse_nic_tuning("speed=100Gbps mtu=1024 numa=0") != *tuning));
+  NicTuning said;
+  said.say_speeds({0, 0});
+  BOOST_TEST(text_of(said) == "");
+  said.say_speeds({0, 25'000'000'000});
+  BOOST_TEST(text_of(said) == "speed=100000000000bps,25000000000bps");
+  said.say_speeds({10'000'000'000, 10'000'000'000});
+  BOOST_TEST(text_of(said) == "speed=10000000000bps");
+  const std::pair<const char*, const char*> wrong[] = {
+      {"mtu=1024,512", "'mtu=1024,512': want 256, 512, 1024, 2048 or 4096"},
+      {"speed=1Gbps,",
+       "'speed=1Gbps,': want a rate up to 100Tbps, as in 25Gbps, or by commas one of each device or port"},
+      {"numa=0,-1", "'numa=0,-1': want a NUMA node, 0 to 1023, or by commas one of each device"},
+      {"numa=1024", "want a NUMA node, 0 to 1023, or by commas one of each device"},
+      {"numa=1,2 numa=1", "numa is given twice"},
+  };
+  for (const auto& [text, error] : wrong)
+    BOOST_TEST(parse_nic_tuning(text).error().ends_with(error), parse_nic_tuning(text).error());
+}
+
+BOOST_AUTO_TEST_CASE(a_word_has_one_value_or_one_of_each_device_or_port) {
+  const auto misfit = [](const char* text, std::string_view devices, std::string_view ports) {
+    return devices_misfit(*parse_nic_tuning(text), devices_of({.devices = devices, .ports = ports}));
+  };
+  BOOST_TEST(misfit("speed=1Gbps numa=1", "3", "2") == "");
+  BOOST_TEST(misfit("speed=1Gbps,2Gbps numa=1,0", "2", "2") == "");
+  BOOST_TEST(misfit("speed=1Gbps,2Gbps,3Gbps,4Gbps", "2", "2") == "");
+  BOOST_TEST(misfit("speed=1Gbps,2Gbps", "1", "2") == "");
+  BOOST_TEST(misfit("speed=1Gbps,2Gbps,3Gbps", "2", "") ==
+             "speed has 3 values, and there are 2 devices: give one for all, or one of each device");
+  BOOST_TEST(
+      misfit("speed=1Gbps,2Gbps,3Gbps", "2", "2") ==
+      "speed has 3 values, and there are 2 devices with 2 ports each: give one for all, or one of each device or "
+      "port");
+  BOOST_TEST(misfit("numa=0,1", "1", "2") ==
+             "numa has 2 values, and there is 1 device: give one for all, or one of each device");
 }
 
 BOOST_AUTO_TEST_CASE(limits_are_lowered_and_never_raised) {

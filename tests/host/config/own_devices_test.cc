@@ -5,6 +5,7 @@
 #include <ostream>
 #include <string>
 
+#include "emulator/host/config/port_facts.h"
 #include "emulator/host/node/node_directory.h"
 
 namespace verbena::host {
@@ -102,4 +103,32 @@ BOOST_AUTO_TEST_CASE(a_number_of_devices_is_1_to_16) {
   for (const char* count : {"0", "17", "-1", "two", "2x", "4294967297"})
     BOOST_TEST(devices(count).kind == Kind::wrong_count, count);
   BOOST_TEST(devices("", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17").kind == Kind::wrong_count);
+}
+
+BOOST_AUTO_TEST_CASE(each_port_has_its_speed_and_each_device_its_numa_node) {
+  const OwnDevices two = devices_of({.devices = "2", .ports = "2"});
+  const auto speed = [&](std::string_view nic, std::uint32_t place) {
+    return port_facts(two, place, nic, "shm").bits_per_second.value_or(0) / 1'000'000'000;
+  };
+  BOOST_TEST(speed("mtu=1024", 3) == 0u);
+  for (const std::uint32_t place : {0u, 1u, 2u, 3u}) {
+    BOOST_TEST(speed("speed=25Gbps mtu=1024", place) == 25u);
+    BOOST_TEST(speed("mtu=1024 speed=25Gbps,50Gbps", place) == (place < 2 ? 25u : 50u));
+    BOOST_TEST(speed("speed=1Gbps,2Gbps,3Gbps,4Gbps", place) == place + 1);
+    BOOST_TEST(speed("speed=1Gbps,2Gbps,3Gbps", place) == 0u);
+    BOOST_TEST((port_facts(two, place, "speed=1Gbps numa=5,7", "shm").numa_node == (place < 2 ? 5u : 7u)));
+    BOOST_TEST((port_facts(two, place, "numa=1,2,3,4", "shm").numa_node == std::nullopt));
+  }
+  BOOST_TEST(nic_word("line-speed=1Gbps speed=2Gbps", "speed") == "2Gbps");
+}
+
+BOOST_AUTO_TEST_CASE(over_a_raw_link_the_kernel_knows_what_nobody_says) {
+  const OwnDevices one = devices_of({.node = "10.0.0.1", .link = "raw:lo"});
+  BOOST_TEST((port_facts(one, 0, "speed=25Gbps numa=3", "raw:lo").bits_per_second == 25'000'000'000u));
+  BOOST_TEST((port_facts(one, 0, "numa=3", "raw:lo").numa_node == 3u));
+  // The loopback interface has neither speed nor device.
+  BOOST_TEST((port_facts(one, 0, "", "raw:lo").bits_per_second == std::nullopt));
+  BOOST_TEST((port_facts(one, 0, "", "raw:lo").numa_node == std::nullopt));
+  BOOST_TEST((speed_of_interface("there-is-none") == std::nullopt));
+  BOOST_TEST((numa_node_of_interface("a-name-that-is-too-long") == std::nullopt));
 }

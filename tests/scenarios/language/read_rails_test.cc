@@ -159,3 +159,17 @@ BOOST_AUTO_TEST_CASE(a_program_stands_on_a_node_and_knows_addresses_of_rails) {
   check_error(program("sh, node: ^n1.2"), "a whole node is wanted: write n1");
   check_error(program("sh, nodes: ^4"), "from 1 to 3");
 }
+
+BOOST_AUTO_TEST_CASE(a_list_in_nic_has_a_value_of_each_rail) {
+  const Scenario scenario =
+      good(railed(kWorkload + "nic: {speed: [100Gbps, 25Gbps]}\nnics: {n2: {speed: [1Gbps, 2Gbps]}, "
+                              "n3.2: {speed: 5Gbps}}\n"));
+  const std::vector<std::uint64_t> wanted{100, 25, 1, 2, 100, 5};
+  for (std::size_t host = 0; host < wanted.size(); ++host)
+    BOOST_TEST(scenario.nics.at(host).speed_bits_per_second.value() == wanted[host] * 1'000'000'000);
+  check_error(railed(kWorkload + "nic: {speed: ^[1Gbps, 2Gbps, 3Gbps]}\n"),
+              "speed has 3 values: give one for all, or one of each rail, of which there are 2");
+  check_error(railed(kWorkload + "nic: {mtu: ^[1024, 512]}\n"), "mtu");
+  check_error(railed(kWorkload + "nic: ^{numa: [0, 1]}\n"),
+              "numa: only with clock: real there are programs that see it");
+}

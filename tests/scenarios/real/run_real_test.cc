@@ -15,6 +15,7 @@
 
 #include "emulator/fabric/fault_plan.h"
 #include "emulator/host/os/clock.h"
+#include "scenarios/language/read_scenario.h"
 #include "scenarios/outcome/report.h"
 
 using namespace verbena;
@@ -138,6 +139,24 @@ BOOST_AUTO_TEST_CASE(programs_on_several_nodes_need_nics_of_one_kind) {
   scenario.nics.resize(2);
   scenario.nics[1].mtu_bytes = 1024;
   BOOST_TEST((run_real(scenario, {}).error.find("give n1 and n2 the same nic:") != std::string::npos));
+}
+
+BOOST_AUTO_TEST_CASE(rails_of_a_node_may_differ_in_speed_and_numa_node_alone) {
+  Scenario scenario = *read_scenario(
+      "clock: real\ntopology: {shape: star, hosts: 2, rails: 2}\nnic: {speed: [100Gbps, 25Gbps], numa: [0, 1]}\n"
+      "workloads: [{name: shows, node: n1, exec: cat /sys/class/net/verbena0/speed /sys/class/net/verbena1/speed "
+      "/sys/class/infiniband/verbena0/device/numa_node /sys/class/infiniband/verbena1/device/numa_node}]\n",
+      "rails.yaml");
+  scenario.expectations.push_back(program_expectation("shows", "100000\n25000\n0\n1\n"));
+  const Outcome outcome = run_real(scenario, {});
+  BOOST_TEST(outcome.error == "");
+  BOOST_TEST(outcome.expectations.at(0).held, outcome.expectations[0].observed);
+  scenario.nics[1].numa_node.reset();
+  BOOST_TEST(run_real(scenario, {})
+                 .error.ends_with("give n1.1 and n1.2 the same nic:, but for their speed and, if both have one, numa"));
+  scenario.nics[1].numa_node = 1;
+  scenario.nics[1].mtu_bytes = 1024;
+  BOOST_TEST(run_real(scenario, {}).error.find("give n1.1 and n1.2 the same nic:") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_client_starts_when_its_server_listens_by_rdma_cm) {

@@ -108,7 +108,8 @@ std::uint8_t SelectiveRepeat::request_bits(const wire::OpcodeInfo& info) const {
 
 void SelectiveRepeat::start_requester(const NicState& nic, Qp& qp) {
   Requester& requester = qp.requester;
-  const std::uint32_t bound = bdp_window(config, qp.mtu, nic.config.congestion.line_rate_bits_per_second);
+  const std::uint32_t bound =
+      bdp_window(config, qp.mtu, nic.config.congestion_of(qp.attributes.port).line_rate_bits_per_second);
   if (bound != 0) requester.window_packets = std::min(requester.window_packets, static_cast<std::int32_t>(bound));
   requester.ack_request_every =
       std::min(requester.ack_request_every, std::max(static_cast<std::uint32_t>(requester.window_packets) / 2, 1u));

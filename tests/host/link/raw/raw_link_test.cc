@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "emulator/host/link/udp/udp_link.h"
+#include "emulator/host/node/machine_interface.h"
 #include "emulator/host/node/network_device.h"
 #include "tests/host/link/link_frames.h"
 #include "tests/host/link/network_namespaces.h"
@@ -217,6 +218,12 @@ BOOST_AUTO_TEST_CASE(each_change_of_the_interface_is_told) {
       BOOST_TEST(link->has_signal() == (change.notice == Notice::port_up));
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(the_speed_of_an_interface_is_what_its_driver_says) {
+  const Cable cable;
+  BOOST_TEST((speed_of_interface("vc") == std::uint64_t{10'000'000'000}));  // of a veth
+  BOOST_TEST((numa_node_of_interface("vc") == std::nullopt));
 }
 
 BOOST_AUTO_TEST_CASE(links_on_an_interface_that_is_down_have_no_signal) {

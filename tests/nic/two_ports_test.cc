@@ -433,3 +433,14 @@ BOOST_AUTO_TEST_CASE(a_nics_gids_are_parted_by_port) {
   BOOST_TEST((config.gids_of(0).empty() && config.gids_of(3).empty()));
   BOOST_TEST(NicConfig{.gid_count = 2}.gids_of(1).size() == 2u);
 }
+
+BOOST_AUTO_TEST_CASE(congestion_control_begins_at_the_rate_of_the_qps_port) {
+  constexpr std::uint64_t kFast = 100'000'000'000;
+  constexpr std::uint64_t kSlow = 10'000'000'000;
+  NicConfig config = two_ports(1);
+  config.congestion.policy = CongestionPolicy::dcqcn;
+  config.congestion.line_rate_bits_per_second = kFast;
+  config.ports[1].line_rate_bits_per_second = kSlow;
+  BOOST_TEST(make_congestion_control(config.congestion_of(1))->line_rate() == kFast);
+  BOOST_TEST(make_congestion_control(config.congestion_of(2))->line_rate() == kSlow);
+}

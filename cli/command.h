@@ -32,6 +32,7 @@ using Arguments = std::vector<std::string>;
 int run_check(const Arguments& arguments);
 int run_completion(const Arguments& arguments);
 int run_demo(const Arguments& arguments);
+int run_subnet(const Arguments& arguments);
 int run_doctor(const Arguments& arguments);
 int run_exec(const Arguments& arguments);
 int run_explain(const Arguments& arguments);

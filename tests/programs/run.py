@@ -38,12 +38,13 @@ import roce_versions  # noqa: E402
 import rsockets  # noqa: E402
 import served  # noqa: E402
 import shared_port  # noqa: E402
+import subnet  # noqa: E402
 
 # A family is called as its module is.
 MODULES = {"fabric": served, **{module.__name__: module for module in (
     bad_luck, busy, captures, command_line, congestion, crowd, devices, explained, listings, network,
     own_sockets, pause_frames, qperf, rdma_cm, rdma_cm_devices, rdma_cm_endings, rdma_cm_tools, roce_versions, rsockets,
-    shared_port)}}
+    shared_port, subnet)}}
 
 
 @dataclasses.dataclass

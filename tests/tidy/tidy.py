@@ -66,6 +66,7 @@ STANDS_ON = {
     "emulator/cm": ["emulator/nic"],
     "emulator/fabric": ["emulator/nic"],
     "emulator/sim": ["emulator/cm", "emulator/fabric"],
+    "emulator/subnet": ["wire"],
     "emulator/host/os": ["emulator/fabric"],
     "emulator/host/node": ["emulator/host/os"],
     "emulator/host/config": ["emulator/host/node"],
@@ -76,10 +77,12 @@ STANDS_ON = {
     "emulator/host/link/link_factory.cc": LINKS,
     "emulator/host/engine": ["emulator/host/link", "emulator/cm"],
     "emulator/host/fabric_process": ["emulator/host/link/shm"],
+    "emulator/host/subnet_process": ["emulator/host/os", "emulator/subnet", "emulator/host/subnet_process/umad_layout.h"],
+    "emulator/host/subnet_process/umad_layout.h": [],
     "verbs-shim/verbs": ["emulator/host/engine", "verbs-shim/sysfs/rdma_cm.h"],
     "verbs-shim/rdma_cm": ["verbs-shim/verbs"],
     "verbs-shim/abi": ["verbs-shim/verbs"],
-    "verbs-shim/sysfs": ["emulator/host/config", "verbs-shim/sysfs/rdma_cm.h"],
+    "verbs-shim/sysfs": ["emulator/host/config", "verbs-shim/sysfs/rdma_cm.h", "emulator/host/subnet_process/umad_layout.h"],
     "verbs-shim/sysfs/rdma_cm.h": [],
     "verbs-shim/sockets": ["verbs-shim/sysfs"],
     "scenarios/language": ["emulator/fabric", "captures/checkers"],
@@ -89,7 +92,7 @@ STANDS_ON = {
     "scenarios/search": ["scenarios/virtual"],
     "scenarios/papers": ["scenarios/virtual"],
     "scenarios/real": ["scenarios/outcome", "emulator/host/fabric_process", "emulator/host/fabric_client/render"],
-    "cli": ["captures/render/json", "scenarios/search", "scenarios/papers", "scenarios/real"],
+    "cli": ["emulator/host/subnet_process", "captures/render/json", "scenarios/search", "scenarios/papers", "scenarios/real"],
     "libverbena": ["emulator/sim", "captures/checkers"],
     # The modules of Python, each by itself.
     **{f"python/verbena/{module}.py": [f"python/verbena/{below}.py" for below in stands_on.split()] for module, stands_on in {
@@ -145,7 +148,7 @@ RULED = ("wire/", "captures/", "emulator/", "scenarios/", "verbs-shim/", "cli/",
 # Operating system headers belong to the folders that touch the machine.
 SYSTEM_HEADER = re.compile(r'#include <((sys|linux|net|netinet|arpa|infiniband|rdma)/[^>]*|unistd\.h|fcntl\.h|poll\.h|'
                            r'signal\.h|pthread\.h|sched\.h|dlfcn\.h)>')
-PURE = ("wire", "emulator/nic", "emulator/cm", "emulator/fabric", "emulator/sim")
+PURE = ("wire", "emulator/subnet", "emulator/nic", "emulator/cm", "emulator/fabric", "emulator/sim")
 CLOCKS = re.compile(r"std::chrono::(steady|system|high_resolution)_clock|clock_gettime|std::random_device|\brand\(\)")
 
 # Tests wait for conditions; who has to let time pass does so here, by name.

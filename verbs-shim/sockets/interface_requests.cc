@@ -14,6 +14,7 @@
 
 #include "verbs-shim/sockets/own_addresses.h"
 #include "verbs-shim/sysfs/real.h"
+#include "verbs-shim/sysfs/umad.h"
 
 using verbena::host::DeviceIdentity;
 
@@ -169,6 +170,8 @@ VERBENA_HOOK(int, ioctl, (int fd, unsigned long request, ...)) {
   va_start(arguments, request);
   void* const argument = va_arg(arguments, void*);
   va_end(arguments);
+  int of_umad = 0;
+  if (verbena::path::umad_ioctl(fd, request, argument, of_umad)) return of_umad;
   if (request < kFirstRequest || request > kLastRequest || argument == nullptr)
     return VERBENA_REAL(ioctl)(fd, request, argument);
   if (request == SIOCGIFCONF) {

@@ -11,6 +11,7 @@
 #include "verbs-shim/sysfs/real.h"
 #include "verbs-shim/sysfs/settings.h"
 #include "verbs-shim/sysfs/tree.h"
+#include "verbs-shim/sysfs/umad.h"
 
 using verbena::path::Node;
 using verbena::path::NodeKind;
@@ -65,7 +66,9 @@ bool opened(int directory, const char*& path, int flags, Target& target, int& fd
   if (!verbena::path::resolve(directory, path, (flags & O_NOFOLLOW) == 0, target)) return false;
   if (target.kind == Target::Kind::elsewhere) {
     path = target.elsewhere;
-    return false;
+    if (!verbena::path::is_umad(path)) return false;
+    fd = verbena::path::open_umad(path, flags);
+    return true;
   }
   fd = target.kind == Target::Kind::node ? open_node(target.node, flags) : fail(target.error);
   return true;

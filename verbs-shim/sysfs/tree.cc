@@ -14,6 +14,7 @@
 #include "emulator/host/node/network_device.h"
 #include "verbs-shim/sysfs/nodes.h"
 #include "verbs-shim/sysfs/real.h"
+#include "verbs-shim/sysfs/umad.h"
 #include "verbs-shim/sysfs/values.h"
 #include "verbs-shim/sysfs/working.h"
 
@@ -252,6 +253,10 @@ bool resolve(int directory_fd, const char* path, bool follow, Target& target) {
   Node at{&kRows[0], 0};
   if (path[0] == '/') {
     if (!is_ours(path)) return false;
+    if (in_subnet_folder(path, target.elsewhere, sizeof target.elsewhere)) {
+      target.kind = Target::Kind::elsewhere;
+      return true;
+    }
   } else {
     at = node_of_descriptor(directory_fd);
     if (!at) return false;

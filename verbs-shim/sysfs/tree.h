@@ -12,6 +12,7 @@
 //                        with ours where the machine's interfaces end
 //   a setting to write   the file that keeps its value (settings.h)
 //   rdma_cm opened       one end of a socket pair; write() to it is a command (rdma_cm.h)
+//   umad0 opened         on an emulated subnet: a socket to its process (umad.h)
 //   uverbs0 opened       /dev/null: the verbs live in our libibverbs and never use the descriptor
 // Not covered: listing the tree's parents but for that one (/sys/class does not show infiniband), a descriptor of
 // /sys/class/net, raw system calls.

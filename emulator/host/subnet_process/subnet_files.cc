@@ -1,0 +1,148 @@
+// The files that sysfs has of an adapter and of its umad devices, for programs on it.
+// Tested by: tests/programs/subnet.py
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "emulator/host/subnet_process/subnet_process.h"
+
+namespace verbena::host {
+namespace {
+
+constexpr const char* kDevice = "verbena0";
+
+void write_file(const std::string& path, const std::string& text) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) return;
+  const std::string line = text + "\n";
+  [[maybe_unused]] const ssize_t written = ::write(fd, line.data(), line.size());
+  close(fd);
+}
+
+std::string guid_text(std::uint64_t guid) {
+  return fmt::format("{:04x}:{:04x}:{:04x}:{:04x}", guid >> 48, guid >> 32 & 0xffff, guid >> 16 & 0xffff,
+                     guid & 0xffff);
+}
+
+const char* state_text(wire::PortState state) {
+  switch (state) {
+    case wire::PortState::no_change:
+      return "0: NOP";
+    case wire::PortState::down:
+      return "1: DOWN";
+    case wire::PortState::init:
+      return "2: INIT";
+    case wire::PortState::armed:
+      return "3: ARMED";
+    case wire::PortState::active:
+      return "4: ACTIVE";
+  }
+  return "0: NOP";
+}
+
+const char* physical_text(wire::PortPhysicalState state) {
+  switch (state) {
+    case wire::PortPhysicalState::no_change:
+      return "0: NOP";
+    case wire::PortPhysicalState::sleep:
+      return "1: Sleep";
+    case wire::PortPhysicalState::polling:
+      return "2: Polling";
+    case wire::PortPhysicalState::disabled:
+      return "3: Disabled";
+    case wire::PortPhysicalState::training:
+      return "4: PortConfigurationTraining";
+    case wire::PortPhysicalState::link_up:
+      return "5: LinkUp";
+    case wire::PortPhysicalState::error_recovery:
+      return "6: LinkErrorRecovery";
+  }
+  return "0: NOP";
+}
+
+/// As the kernel writes it: the sum of the lanes, and how many there are.
+std::string rate_text(const wire::PortInfo& info) {
+  const unsigned lanes = info.width_active == 8 ? 12 : (info.width_active == 4 ? 8 : (info.width_active == 2 ? 4 : 1));
+  if (info.speed_extended_active == 8) return fmt::format("{} Gb/sec ({}X NDR)", lanes * 100, lanes);
+  if (info.speed_extended_active == 4) return fmt::format("{} Gb/sec ({}X HDR)", lanes * 50, lanes);
+  if (info.speed_extended_active == 2) return fmt::format("{} Gb/sec ({}X EDR)", lanes * 25, lanes);
+  if (info.speed_extended_active == 1) return fmt::format("{} Gb/sec ({}X FDR)", lanes * 14, lanes);
+  if (info.speed_active == 4) return fmt::format("{} Gb/sec ({}X QDR)", lanes * 10, lanes);
+  if (info.speed_active == 2) return fmt::format("{} Gb/sec ({}X DDR)", lanes * 5, lanes);
+  return fmt::format("{} Gb/sec ({}X)", lanes * 2.5, lanes);
+}
+
+}  // namespace
+
+/// A manager sets much that no file shows.
+void SubnetProcess::write_text(const std::string& path, const std::string& text) {
+  std::string& before = texts_[path];
+  if (before == text && !text.empty()) return;
+  before = text;
+  write_file(path, text);
+}
+
+SubnetProcess::~SubnetProcess() {
+  for (const auto& session : sessions_) close(session->fd);
+  if (listener_ >= 0) close(listener_);
+  std::error_code ignored;
+  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+}
+
+std::string SubnetProcess::folder_of(std::size_t node) const {
+  return fmt::format("{}/hosts/{}", folder_, node);
+}
+
+void SubnetProcess::write_host(std::size_t node) {
+  const std::string root = folder_of(node);
+  const std::string device = root + "/sys/class/infiniband/" + kDevice;
+  const std::string mad = root + "/sys/class/infiniband_mad";
+  const std::string nodes = root + "/dev/infiniband";
+  std::error_code ignored;
+  for (const std::string& folder : {device, mad, nodes}) std::filesystem::create_directories(folder, ignored);
+  const subnet::Node& of = subnet_.nodes()[node];
+  write_text(device + "/node_type", "1: CA");
+  write_text(device + "/fw_ver", "");
+  write_text(device + "/hw_rev", "0");
+  write_text(device + "/hca_type", "Verbena");
+  write_text(device + "/board_id", "Verbena");
+  write_text(device + "/node_guid", guid_text(of.plan.guid));
+  write_text(device + "/sys_image_guid", guid_text(of.plan.system_image_guid));
+  write_text(device + "/node_desc", of.plan.description);
+  write_text(mad + "/abi_version", "5");
+  for (std::size_t port = 1; port < of.ports.size(); ++port) {
+    for (const char* const kind : {"umad", "issm"}) {
+      const std::string name = fmt::format("{}{}", kind, port - 1);
+      std::filesystem::create_directories(mad + "/" + name, ignored);
+      write_text(mad + "/" + name + "/ibdev", kDevice);
+      write_text(mad + "/" + name + "/port", fmt::format("{}", port));
+      write_text(nodes + "/" + name, "");
+    }
+    const std::string values = fmt::format("{}/ports/{}", device, port);
+    for (const char* const table : {"/gids", "/pkeys"}) std::filesystem::create_directories(values + table, ignored);
+    write_port({node, static_cast<std::uint8_t>(port)});
+  }
+}
+
+void SubnetProcess::write_port(subnet::PortEnd end) {
+  const subnet::Port& port = subnet_.nodes()[end.node].ports[end.port];
+  const wire::PortInfo& info = port.info;
+  const std::string folder = fmt::format("{}/sys/class/infiniband/{}/ports/{}", folder_of(end.node), kDevice, end.port);
+  write_text(folder + "/lid", fmt::format("{:#x}", info.base_lid.value()));
+  write_text(folder + "/lid_mask_count", fmt::format("{}", info.lmc));
+  write_text(folder + "/sm_lid", fmt::format("{:#x}", info.master_sm_lid.value()));
+  write_text(folder + "/sm_sl", fmt::format("{}", info.master_sm_sl));
+  write_text(folder + "/cap_mask", fmt::format("{:#010x}", info.capability_mask));
+  write_text(folder + "/state", state_text(info.state));
+  write_text(folder + "/phys_state", physical_text(info.physical_state));
+  write_text(folder + "/rate", rate_text(info));
+  write_text(folder + "/link_layer", "InfiniBand");
+  write_text(folder + "/gids/0", guid_text(info.subnet_prefix) + ":" + guid_text(port.guids[0]));
+  for (std::size_t i = 0; i < 2; ++i)
+    write_text(fmt::format("{}/pkeys/{}", folder, i), fmt::format("{:#06x}", port.pkeys[i]));
+}
+
+}  // namespace verbena::host

@@ -1,0 +1,72 @@
+#include "emulator/subnet/node.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace verbena::subnet {
+namespace {
+
+constexpr std::uint8_t kMtu4096 = 5;
+constexpr std::uint8_t kLanesCode = 4;  // VL 0 to 7
+constexpr std::uint8_t kTimeout = 18;   // 4.096 us * 2^18: about a second
+constexpr std::uint8_t kArbitrationCapacity = 8;
+
+Port make_port(const NodePlan& plan, std::uint8_t number) {
+  const PortPlan& wanted = plan.ports[number];
+  const bool is_switch = plan.type == wire::NodeType::switch_;
+  const bool is_own = is_switch && number == 0;
+  Port port;
+  port.peer = wanted.peer;
+  wire::PortInfo& info = port.info;
+  info.local_port = number;
+  info.width_enabled = info.width_supported = static_cast<std::uint8_t>(wanted.width | 1);
+  info.width_active = wanted.width;
+  info.speed_supported = info.speed_enabled = static_cast<std::uint8_t>(2 * wanted.speed - 1);  // and all below
+  info.speed_active = wanted.speed;
+  info.speed_extended_active = wanted.speed_extended;
+  if (wanted.speed_extended != 0)
+    info.speed_extended_supported = info.speed_extended_enabled =
+        static_cast<std::uint8_t>(2 * wanted.speed_extended - 1);
+  const bool is_linked = is_own || wanted.peer.has_value();
+  info.physical_state = is_linked ? wire::PortPhysicalState::link_up : wire::PortPhysicalState::polling;
+  info.state = is_own ? wire::PortState::active : (is_linked ? wire::PortState::init : wire::PortState::down);
+  info.neighbor_mtu = info.mtu_capacity = kMtu4096;
+  info.vl_capacity = info.operational_vls = kLanesCode;
+  info.vl_arbitration_high_capacity = info.vl_arbitration_low_capacity = kArbitrationCapacity;
+  info.subnet_timeout = kTimeout;
+  info.response_time = kTimeout - 2;
+  info.guid_capacity = is_switch ? 1 : kGuidsMax;
+  info.max_credit_hint = is_switch ? 0 : 32;
+  if (!is_switch || is_own) {
+    info.capability_mask = wire::kCapabilityHasTrap | wire::kCapabilityHasAutomaticMigration |
+                           wire::kCapabilityHasSlMapping | wire::kCapabilityHasSystemImageGuid |
+                           wire::kCapabilityHasConnectionManagement | wire::kCapabilityHasCapabilityNotice |
+                           wire::kCapabilityHasClientReregistration;
+    if (wanted.speed_extended != 0) info.capability_mask |= wire::kCapabilityHasExtendedSpeeds;
+  }
+  port.pkeys[0] = 0xffff;
+  port.guids[0] = plan.port_guid(number);
+  return port;
+}
+
+}  // namespace
+
+Node make_node(const NodePlan& plan) {
+  Node node;
+  node.plan = plan;
+  const std::size_t bytes = std::min(plan.description.size(), node.description.size());
+  std::memcpy(node.description.data(), plan.description.data(), bytes);
+  for (std::size_t port = 0; port < plan.ports.size(); ++port)
+    node.ports.push_back(make_port(plan, static_cast<std::uint8_t>(port)));
+  if (!node.is_switch()) return node;
+  wire::SwitchInfo& info = node.switch_info;
+  info.linear_capacity = kLinearCapacity;
+  info.multicast_capacity = kMulticastCapacity;
+  info.life_time = kTimeout;
+  info.partition_enforcement_capacity = kPkeysMax;
+  info.can_enforce_inbound = info.can_enforce_outbound = true;
+  node.forwarding.assign(kLinearCapacity, kNoPort);
+  return node;
+}
+
+}  // namespace verbena::subnet

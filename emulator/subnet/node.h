@@ -1,0 +1,68 @@
+// What the nodes of an emulated subnet keep: ports, tables, counters. Plain values; the agents change them.
+// Tested by: tests/subnet/agents_test.cc
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "emulator/subnet/topology_file.h"
+#include "wire/subnet_management.h"
+
+namespace verbena::subnet {
+
+inline constexpr std::size_t kLinearCapacity = 49152;
+inline constexpr std::size_t kMulticastCapacity = 1024;
+inline constexpr std::size_t kPkeysMax = 128;
+inline constexpr std::size_t kGuidsMax = 32;
+inline constexpr std::size_t kLanes = 8;  // with data, of each port
+inline constexpr std::uint8_t kNoPort = 255;
+
+/// What has passed. Wider than any attribute that tells of it.
+struct PortTotals {
+  std::uint64_t transmit_packets = 0;
+  std::uint64_t receive_packets = 0;
+  std::uint64_t transmit_words = 0;
+  std::uint64_t receive_words = 0;
+  std::uint64_t link_downed = 0;
+  std::uint64_t transmit_discards = 0;
+  std::uint64_t receive_switch_relay_errors = 0;
+  std::uint64_t vl15_dropped = 0;
+};
+
+struct Port {
+  wire::PortInfo info;
+  std::optional<PortEnd> peer;
+  PortTotals totals;
+  std::array<std::uint16_t, kPkeysMax> pkeys{};
+  std::array<std::uint64_t, kGuidsMax> guids{};
+  /// By the port of entry: four bits for each service level.
+  std::map<std::uint8_t, std::array<std::byte, wire::kServiceLevels / 2>> lanes_of_levels;
+  /// Both halves of the table for high priority, both of that for low.
+  std::array<std::array<std::byte, wire::kSmpDataBytes>, 4> arbitration{};
+
+  bool is_up() const { return info.physical_state == wire::PortPhysicalState::link_up; }
+  bool has_lid(wire::Lid lid) const {
+    const unsigned base = info.base_lid.value();
+    return base != 0 && lid.value() >= base && lid.value() < base + (1u << info.lmc);
+  }
+};
+
+struct Node {
+  NodePlan plan;
+  std::array<std::byte, wire::kSmpDataBytes> description{};
+  std::vector<Port> ports;
+  wire::SwitchInfo switch_info;
+  std::vector<std::uint8_t> forwarding;  // by LID
+  /// By block and position, as they were written.
+  std::map<std::uint32_t, std::array<std::byte, wire::kSmpDataBytes>> multicast;
+
+  bool is_switch() const { return plan.type == wire::NodeType::switch_; }
+  /// Whose LID a port answers to, and whose keys.
+  Port& management_port(std::uint8_t port) { return ports[is_switch() ? 0 : port]; }
+};
+
+Node make_node(const NodePlan& plan);
+
+}  // namespace verbena::subnet

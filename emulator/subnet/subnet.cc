@@ -1,0 +1,322 @@
+#include "emulator/subnet/subnet.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "emulator/subnet/agent_performance.h"
+#include "emulator/subnet/agent_subnet.h"
+#include "emulator/subnet/smp.h"
+
+namespace verbena::subnet {
+namespace {
+
+constexpr unsigned kHopsOfRoute = 64;  // of one that is routed by tables, which may have a loop
+constexpr Duration kTrapInterval = seconds(1);
+constexpr unsigned kTrapsMax = 5;
+constexpr std::uint64_t kWordsAround = (8 + 12 + 8 + 4) / 4;  // LRH, BTH, DETH, ICRC
+
+std::uint64_t words_of(const Datagram& datagram) {
+  return kWordsAround + (datagram.octets.size() + 3) / 4;
+}
+
+bool is_subnet_management(const Datagram& datagram) {
+  return datagram.destination_qp == wire::kSmiQpn;
+}
+
+}  // namespace
+
+Subnet::Subnet(const Topology& topology, Receiver& receiver) : receiver_(receiver) {
+  for (const NodePlan& plan : topology.nodes) nodes_.push_back(make_node(plan));
+}
+
+void Subnet::send(PortEnd from, Datagram datagram) {
+  if (datagram.octets.size() < wire::kMadBytes) datagram.octets.resize(wire::kMadBytes);
+  if (is_subnet_management(datagram)) repress(datagram);
+  const bool is_directed = is_subnet_management(datagram) && Smp(datagram.octets).is_directed();
+  if (is_directed && !is_on_way_by_lid(from, datagram))
+    follow_or_take(from, std::move(datagram));
+  else
+    forward(from, std::move(datagram), true);
+  run();
+}
+
+/// 14.2.2: a part of the way in front of the directed one, or behind it on the way back.
+bool Subnet::is_on_way_by_lid(PortEnd at, const Datagram& datagram) {
+  const Smp smp(datagram.octets);
+  return smp.begins_by_lid() && smp.hop_pointer() == 0 && datagram.destination != wire::kLidPermissive &&
+         !nodes_[at.node].management_port(at.port).has_lid(datagram.destination);
+}
+
+void Subnet::follow_or_take(PortEnd at, Datagram datagram) {
+  const Smp smp(datagram.octets);
+  if (!is_subnet_management(datagram) || !smp.is_directed())
+    take(at, std::move(datagram));
+  else if (smp.goes_back())
+    go_back(at, std::move(datagram));
+  else
+    follow_route(at, std::move(datagram));
+}
+
+/// One after the other: an answer may be the cause of more.
+void Subnet::run() {
+  if (std::exchange(runs_, true)) return;
+  while (!arrivals_.empty()) {
+    Arrival arrival = std::move(arrivals_.front());
+    arrivals_.pop_front();
+    arrive(std::move(arrival));
+  }
+  runs_ = false;
+}
+
+void Subnet::arrive(Arrival arrival) {
+  const bool is_directed = is_subnet_management(arrival.datagram) && Smp(arrival.datagram.octets).is_directed();
+  if (is_directed && !is_on_way_by_lid(arrival.at, arrival.datagram))
+    follow_or_take(arrival.at, std::move(arrival.datagram));
+  else
+    forward(arrival.at, std::move(arrival.datagram), false);
+}
+
+/// Over the cable of a port to its other end, if both are up; data needs them armed or active.
+bool Subnet::cross(PortEnd& at, const Datagram& datagram, bool needs_active) {
+  Port& out = port_at(at);
+  if (!out.peer || !out.is_up()) return false;
+  Port& in = port_at(*out.peer);
+  if (!in.is_up()) return false;
+  const bool is_ready = out.info.state == wire::PortState::active &&
+                        (in.info.state == wire::PortState::active || in.info.state == wire::PortState::armed);
+  if (needs_active && !is_ready) {
+    ++out.totals.transmit_discards;
+    return false;
+  }
+  ++out.totals.transmit_packets;
+  out.totals.transmit_words += words_of(datagram);
+  ++in.totals.receive_packets;
+  in.totals.receive_words += words_of(datagram);
+  at = *out.peer;
+  return true;
+}
+
+/// 14.2.2: out by the ports that the sender names, each node noting by which port it came in.
+void Subnet::follow_route(PortEnd at, Datagram datagram) {
+  Smp smp(datagram.octets);
+  const std::uint8_t pointer = smp.hop_pointer();
+  const std::uint8_t count = smp.hop_count();
+  if (count > wire::kHopsMax || smp.ends_by_lid()) return;
+  if (pointer != 0) smp.set_return_port(pointer, at.port);
+  if (pointer == count) {
+    smp.set_hop_pointer(static_cast<std::uint8_t>(count + 1));
+    return take(at, std::move(datagram));
+  }
+  const bool may_forward = pointer == 0 || nodes_[at.node].is_switch();
+  const std::uint8_t next = smp.initial_port(static_cast<std::uint8_t>(pointer + 1));
+  if (pointer > count || !may_forward || next == 0 || next >= nodes_[at.node].ports.size()) return;
+  if (pointer == 0 && !nodes_[at.node].is_switch() && next != at.port) return;
+  smp.set_hop_pointer(static_cast<std::uint8_t>(pointer + 1));
+  PortEnd to{at.node, next};
+  if (cross(to, datagram, false)) arrivals_.push_back({to, std::move(datagram)});
+}
+
+/// 14.2.2: back by the ports that were noted.
+void Subnet::go_back(PortEnd at, Datagram datagram) {
+  Smp smp(datagram.octets);
+  const std::uint8_t pointer = smp.hop_pointer();
+  if (pointer > smp.hop_count() + 1 || smp.ends_by_lid()) return;
+  if (pointer <= 1) {
+    smp.set_hop_pointer(0);
+    datagram.destination = smp.addressing().directed_source;
+    if (is_on_way_by_lid(at, datagram)) return forward(at, std::move(datagram), true);
+    if (!nodes_[at.node].is_switch()) receiver_.receive(at, datagram);
+    return;
+  }
+  const auto before = static_cast<std::uint8_t>(pointer - 1);
+  const std::uint8_t out = smp.return_port(before);
+  if (out == 0 || out >= nodes_[at.node].ports.size()) return;
+  smp.set_hop_pointer(before);
+  PortEnd to{at.node, out};
+  if (cross(to, datagram, false)) arrivals_.push_back({to, std::move(datagram)});
+}
+
+/// By LID: to the node itself, or on, as the switch's table has it.
+void Subnet::forward(PortEnd at, Datagram datagram, bool comes_from_node) {
+  const bool needs_active = !is_subnet_management(datagram);
+  for (unsigned hops = 0; hops < kHopsOfRoute; ++hops) {
+    Node& node = nodes_[at.node];
+    const Port& own = node.management_port(at.port);
+    const bool is_own = own.has_lid(datagram.destination);
+    const bool is_permissive = datagram.destination == wire::kLidPermissive;
+    if (is_own || is_permissive) return follow_or_take(at, std::move(datagram));
+    if (node.is_switch()) {
+      const std::uint16_t lid = datagram.destination.value();
+      const std::uint8_t out = lid <= node.switch_info.linear_top ? node.forwarding[lid] : kNoPort;
+      if (out == 0 || out >= node.ports.size()) {
+        ++node.ports[at.port].totals.receive_switch_relay_errors;
+        return;
+      }
+      at.port = out;
+    } else if (!comes_from_node) {
+      return;  // no adapter forwards
+    }
+    if (!cross(at, datagram, needs_active)) return;
+    comes_from_node = false;
+  }
+}
+
+/// It has come to the node that it is for.
+void Subnet::take(PortEnd at, Datagram datagram) {
+  const wire::AnyMadHeader header = Smp(datagram.octets).header();
+  if (is_subnet_management(datagram)) {
+    if (auto response = SubnetAgent(*this, at).process(datagram)) return answer(at, datagram, std::move(*response));
+    // The rest of the class is a manager's; what the agent has refused is nobody's.
+    const bool is_for_manager = (header.method & wire::kMethodResponseBit) != 0 ||
+                                header.attribute == wire::kAttributeSmInfo ||
+                                header.attribute == wire::kAttributeNotice;
+    if (is_for_manager && !nodes_[at.node].is_switch()) receiver_.receive(at, datagram);
+    return;
+  }
+  if (header.management_class == wire::kClassPerformance)
+    if (auto response = PerformanceAgent(*this, at).process(datagram))
+      return answer(at, datagram, std::move(*response));
+  if (!nodes_[at.node].is_switch()) receiver_.receive(at, datagram);
+}
+
+void Subnet::answer(PortEnd at, const Datagram& request, Datagram response) {
+  response.source = request.destination;
+  response.destination = request.source;
+  response.service_level = request.service_level;
+  response.source_qp = request.destination_qp;
+  response.destination_qp = request.source_qp;
+  response.qkey = request.qkey;
+  const Smp smp(response.octets);
+  if (is_subnet_management(response) && smp.is_directed()) return go_back(at, std::move(response));
+  // A program on the node asks its own agent: it has no LID yet, or this one.
+  const Port& own = nodes_[at.node].management_port(at.port);
+  if (response.destination == wire::kLidPermissive || own.has_lid(response.destination))
+    return receiver_.receive(at, response);
+  forward(at, std::move(response), true);
+}
+
+void Subnet::note_change(PortEnd end) {
+  Node& node = nodes_[end.node];
+  receiver_.changed(end);
+  if (!node.is_switch()) return;
+  node.switch_info.port_state_change = true;
+  const wire::LinkStateDetails details{node.ports[0].info.base_lid};
+  send_trap({end.node, 0},
+            {.type = wire::NoticeType::urgent,
+             .producer = static_cast<std::uint32_t>(wire::NodeType::switch_),
+             .trap = wire::kTrapLinkStateChanged},
+            wire::LinkStateDetailsLayout::emit(details));
+}
+
+void Subnet::change_state(PortEnd end, wire::PortState state) {
+  Port& port = port_at(end);
+  if (port.info.state == state) return;
+  port.info.state = state;
+  receiver_.changed(end);
+}
+
+/// Both ends lose the link at once.
+void Subnet::link_goes_down(PortEnd end) {
+  const auto drop = [&](PortEnd one, wire::PortPhysicalState physical) {
+    Port& port = port_at(one);
+    const bool was_up = port.is_up();
+    port.info.physical_state = physical;
+    port.info.state = wire::PortState::down;
+    if (!was_up) return;
+    ++port.totals.link_downed;
+    note_change(one);
+  };
+  const auto peer = port_at(end).peer;
+  drop(end, port_at(end).info.physical_state);
+  if (peer && port_at(*peer).is_up()) drop(*peer, wire::PortPhysicalState::polling);
+}
+
+/// What a manager sets (14.2.5.6): disabled stays down; polling comes up again where the other end does.
+void Subnet::set_physical_state(PortEnd end, wire::PortPhysicalState state) {
+  Port& port = port_at(end);
+  if (state == wire::PortPhysicalState::disabled || state == wire::PortPhysicalState::sleep) {
+    link_goes_down(end);
+    port.info.physical_state = state;
+    return;
+  }
+  if (port.is_up()) link_goes_down(end);
+  port.info.physical_state = wire::PortPhysicalState::polling;
+  if (!port.peer || port_at(*port.peer).info.physical_state != wire::PortPhysicalState::polling) return;
+  for (const PortEnd one : {end, *port.peer}) {
+    port_at(one).info.physical_state = wire::PortPhysicalState::link_up;
+    port_at(one).info.state = wire::PortState::init;
+    note_change(one);
+  }
+}
+
+void Subnet::set_subnet_manager(PortEnd end, bool is_one) {
+  wire::PortInfo& info = port_at(end).info;
+  const std::uint32_t before = info.capability_mask;
+  info.capability_mask = is_one ? before | wire::kCapabilityIsSm : before & ~wire::kCapabilityIsSm;
+  if (info.capability_mask == before) return;
+  receiver_.changed(end);
+  if (info.master_sm_lid == info.base_lid) return;  // it knows
+  const wire::CapabilityDetails details{.port_lid = info.base_lid, .capability_mask = info.capability_mask};
+  send_trap(end,
+            {.type = wire::NoticeType::information,
+             .producer = static_cast<std::uint32_t>(wire::NodeType::channel_adapter),
+             .trap = wire::kTrapCapabilityChanged},
+            wire::CapabilityDetailsLayout::emit(details));
+  run();
+}
+
+void Subnet::send_trap(PortEnd from, const wire::Notice& notice, std::span<const std::byte> details) {
+  const wire::PortInfo& info = nodes_[from.node].management_port(from.port).info;
+  if (info.master_sm_lid == wire::kLidNone || info.base_lid == wire::kLidNone) return;
+  Trap trap;
+  trap.from = from;
+  trap.datagram.source = info.base_lid;
+  trap.datagram.destination = info.master_sm_lid;
+  trap.datagram.service_level = info.master_sm_sl;
+  trap.datagram.octets.resize(wire::kMadBytes);
+  Smp smp(trap.datagram.octets);
+  smp.set_header({.management_class = wire::kClassSubnetLid,
+                  .class_version = wire::kSubnetClassVersion,
+                  .method = wire::kMethodTrap,
+                  .transaction_id = ++transaction_,
+                  .attribute = wire::kAttributeNotice});
+  wire::Notice filled = notice;
+  filled.issuer = info.base_lid;
+  smp.write_data<wire::NoticeLayout>(filled);
+  std::ranges::copy(details, smp.data().begin() + wire::NoticeLayout::bytes);
+  trap.deadline = now_ + kTrapInterval;
+  trap.left = kTrapsMax - 1;
+  std::erase_if(traps_, [&](const Trap& one) { return one.from == from; });
+  traps_.push_back(trap);
+  arrivals_.push_back({from, trap.datagram});
+}
+
+/// 14.3.9: who has got a trap says so.
+void Subnet::repress(const Datagram& datagram) {
+  const wire::AnyMadHeader header = Smp(datagram.octets).header();
+  if (header.method != wire::kMethodTrapRepress) return;
+  constexpr std::uint64_t kLow = 0xffffffff;
+  std::erase_if(traps_, [&](const Trap& trap) {
+    const std::uint64_t sent = Smp(trap.datagram.octets).header().transaction_id;
+    return (sent & kLow) == (header.transaction_id & kLow) && trap.datagram.source == datagram.destination;
+  });
+}
+
+std::optional<Time> Subnet::next_deadline() const {
+  if (traps_.empty()) return std::nullopt;
+  return std::ranges::min_element(traps_, {}, [](const Trap& trap) { return trap.deadline.ns; })->deadline;
+}
+
+void Subnet::advance(Time now) {
+  now_ = now;
+  for (Trap& trap : traps_) {
+    if (trap.deadline.ns > now.ns) continue;
+    trap.deadline = now + kTrapInterval;
+    --trap.left;
+    arrivals_.push_back({trap.from, trap.datagram});
+  }
+  std::erase_if(traps_, [](const Trap& trap) { return trap.left == 0; });
+  run();
+}
+
+}  // namespace verbena::subnet

@@ -1,0 +1,104 @@
+// Subnet: an emulated InfiniBand subnet as far as its management goes: nodes with their agents, and the ways between
+// them.
+//
+// Management datagrams go in where a program sends them, along the path that a directed route names or that the
+// forwarding tables of the switches have, and come out at an agent, which answers, or at a program. What nothing takes
+// is gone, as on a cable. It knows no clock, no process and no descriptor: time is an argument, and what runs on a node
+// is a Receiver. Data packets are not here.
+//
+// The agents: of subnet management (agent_subnet.cc; IBTA vol 1, chapter 14) and of performance (agent_performance.cc;
+// 16.1). Everything else that comes to an adapter is for its programs.
+// Tested by: tests/subnet/agents_test.cc
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "emulator/subnet/node.h"
+#include "wire/time.h"
+
+namespace verbena::subnet {
+
+/// A datagram between ports, with what its headers say. `octets` are a MAD, or a whole message of several segments.
+struct Datagram {
+  wire::Lid source;
+  wire::Lid destination;
+  std::uint8_t service_level = 0;
+  std::uint8_t path_bits = 0;
+  wire::Qpn source_qp;
+  wire::Qpn destination_qp;
+  std::uint32_t qkey = 0;
+  std::vector<std::byte> octets;
+};
+
+/// Gets what is for programs.
+class Receiver {
+ public:
+  virtual ~Receiver() = default;
+  virtual void receive(PortEnd at, const Datagram& datagram) = 0;
+  /// What sysfs shows of the port may be another now.
+  virtual void changed(PortEnd port) = 0;
+};
+
+class Subnet {
+ public:
+  Subnet(const Topology& topology, Receiver& receiver);
+
+  const std::vector<Node>& nodes() const { return nodes_; }
+
+  /// Sends from a port of an adapter, and lets all go on that comes of it.
+  void send(PortEnd from, Datagram datagram);
+
+  /// A program has become a subnet manager there, or is none any more (/dev/infiniband/issm).
+  void set_subnet_manager(PortEnd port, bool is_one);
+
+  /// Traps are repeated until they are repressed (14.3.4). Nothing: none waits.
+  std::optional<Time> next_deadline() const;
+  void advance(Time now);
+
+ private:
+  friend class SubnetAgent;
+  friend class PerformanceAgent;
+
+  /// A datagram that has come to a port, and by which port of the node it came in (0: from the node itself).
+  struct Arrival {
+    PortEnd at;
+    Datagram datagram;
+  };
+  struct Trap {
+    PortEnd from;
+    Datagram datagram;
+    Time deadline;
+    unsigned left = 0;
+  };
+
+  void run();
+  void arrive(Arrival arrival);
+  bool is_on_way_by_lid(PortEnd at, const Datagram& datagram);
+  void follow_or_take(PortEnd at, Datagram datagram);
+  bool cross(PortEnd& at, const Datagram& datagram, bool needs_active);
+  void follow_route(PortEnd at, Datagram datagram);
+  void go_back(PortEnd at, Datagram datagram);
+  void forward(PortEnd at, Datagram datagram, bool comes_from_node);
+  void take(PortEnd at, Datagram datagram);
+  void answer(PortEnd at, const Datagram& request, Datagram response);
+  void change_state(PortEnd end, wire::PortState state);
+  void set_physical_state(PortEnd end, wire::PortPhysicalState state);
+  void link_goes_down(PortEnd end);
+  void note_change(PortEnd end);
+  void send_trap(PortEnd from, const wire::Notice& notice, std::span<const std::byte> details);
+  void repress(const Datagram& datagram);
+  Port& port_at(PortEnd end) { return nodes_[end.node].ports[end.port]; }
+
+  std::vector<Node> nodes_;
+  Receiver& receiver_;
+  std::deque<Arrival> arrivals_;
+  std::vector<Trap> traps_;
+  Time now_;
+  std::uint64_t transaction_ = 0;
+  bool runs_ = false;
+};
+
+}  // namespace verbena::subnet

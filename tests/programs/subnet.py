@@ -1,0 +1,140 @@
+"""InfiniBand's own managers and tools on an emulated subnet: opensm and infiniband-diags, unmodified (`verbena subnet`)."""
+import os
+import re
+import subprocess
+import tempfile
+
+import harness
+
+TOPOLOGY = """# two switches, two cables between them
+Switch 8 "S1"  # "first switch"
+[1] "H1"[1]
+[2] "H2"[1]
+[3] "S2"[3]
+[5] "S2"[5]
+
+Switch 8 "S2"
+[1] "H3"[1]
+[2] "H4"[1]
+
+Hca 2 "H1"  # "host one"
+[1] "S1"[1]
+Hca 1 "H2"
+[1] "S1"[2]
+Hca 1 "H3"
+[1] "S2"[1]
+Hca 1 "H4"
+[1] "S2"[2]
+"""
+
+# A manager that is up, for what follows.
+MANAGED = """echo 'force_log_flush TRUE' > opensm.conf
+opensm -F opensm.conf -f "$PWD/osm.log" > osm.out 2>&1 &
+manager=$!
+for try in $(seq 300); do grep -q 'SUBNET UP' osm.log 2> /dev/null && break; sleep 0.1; done
+grep -q 'SUBNET UP' osm.log || { cat osm.log; exit 99; }
+"""
+
+
+class Place:
+    """A folder with a topology, in which a script runs on the subnet."""
+
+    def __init__(self, context, topology=TOPOLOGY):
+        self.context, self.topology = context, topology
+
+    def run(self, script, *options, timeout=120):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "a.net"), "w", encoding="utf-8") as file:
+                file.write(self.topology)
+            environment = dict(os.environ, OSM_TMP_DIR=folder, OSM_CACHE_DIR=folder, TMPDIR=folder)
+            done = subprocess.run([self.context.verbena, "subnet", *options, "a.net", "--", "sh", "-c", script], cwd=folder, env=environment,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout,
+                                  check=False, preexec_fn=harness.die_with_parent)
+            left = [name for name in os.listdir(folder) if name.startswith("verbena-subnet-")]
+            if left:
+                raise harness.Failure(f"left behind: {left}\n{done.stdout}")
+            return done.returncode, done.stdout
+
+
+def expect(said, *patterns):
+    status, text = said
+    missing = [pattern for pattern in patterns if not re.search(pattern, text, re.M)]
+    if missing or status != 0:
+        raise harness.Failure(f"status {status}, missing {missing} in\n{text}")
+
+
+def before_a_manager(context):
+    expect(Place(context).run("ibstat && smpquery -D nodeinfo 0,1 && ibnetdiscover"),
+           r"^CA 'verbena0'", r"State: Initializing", r"Base lid: 0$", r"NodeType:\.+Switch", r'^Switch\t8 "S-\w+"\s+# "first switch"',
+           r'^Ca\t2 "H-\w+"\s+# "host one"')
+
+
+def managed(context):
+    expect(Place(context).run(MANAGED + """ibstat; sminfo; iblinkinfo; ibtracert 1 "$(ibaddr -L | sed -n 's/.*LID start \\(0x[0-9a-f]*\\).*/\\1/p')"
+        kill $manager; wait $manager"""),
+           r"State: Active", r"Base lid: 1$", r"SM lid: 1$", r"SMINFO_MASTER", r"4X +10\.0 Gbps Active/ +LinkUp", r'"first switch"')
+
+
+def tools(context):
+    expect(Place(context).run(MANAGED + """last=$(ibnetdiscover -p | sed -n "s/^CA *\\([0-9]*\\) .*'H4'.*/\\1/p" | head -1)
+        ibtracert 1 $last; saquery NR; saquery -p --src-to-dst 1:$last; perfquery $last 1; smpquery portinfo $last 1; smpquery pkeys $last 1
+        ibportstate $last 1 query; ibqueryerrors; kill $manager; wait $manager"""),
+           r'^To ca .* "H4"', r"NodeDescription\.+H4", r"dlid\.+\d", r"PortXmitPkts:\.+[1-9]", r"LinkState:\.+Active", r"0xffff",
+           r"PhysLinkState:\.+LinkUp", r"LinkDownedCounter:\.+0$", r" 0 ports have errors")
+
+
+def pings(context):
+    """Between two adapters: the other one's folder stands beside."""
+    expect(Place(context).run(MANAGED + """other=$(ls "${VERBENA_SUBNET%/*}" | tail -1)
+        VERBENA_SUBNET="${VERBENA_SUBNET%/*}/$other" ibping -S & server=$!
+        lid=$(printf %d "$(cat "${VERBENA_SUBNET%/*}/$other/sys/class/infiniband/verbena0/ports/1/lid")")
+        for try in $(seq 50); do ibping -c 1 $lid > ping.out 2>&1 && break; sleep 0.1; done
+        ibping -c 3 $lid; kill $server; kill $manager; wait $manager"""), r"3 packets transmitted, 3 received, 0% packet loss")
+
+
+def nobodys_lid(context):
+    status, text = Place(context).run(MANAGED + "smpquery -t 100 nodeinfo 77; status=$?; kill $manager; wait $manager; exit $status")
+    if status in (0, 99) or "timed out" not in text:
+        raise harness.Failure(f"status {status}\n{text}")
+
+
+def killed_manager(context):
+    """Its registrations end with it, and the next one finds the subnet."""
+    expect(Place(context).run(MANAGED + "kill -9 $manager; wait $manager; rm osm.log\n" + MANAGED + "sminfo; kill $manager; wait $manager"),
+           r"SMINFO_MASTER")
+
+
+def cable(context):
+    """A port that is disabled is down at both ends; the manager hears of it, and of its coming back."""
+    expect(Place(context).run(MANAGED + """s1=$(ibnetdiscover -p | sed -n "s/^SW *\\([0-9]*\\) .*first switch.*/\\1/p" | head -1)
+        ibportstate $s1 3 disable; ibportstate $s1 3 query; ibtracert 1 1; perfquery $s1 3
+        ibportstate $s1 3 enable
+        for try in $(seq 100); do smpquery portinfo $s1 3 | grep -q 'LinkState:.*Active' && break; sleep 0.1; done
+        smpquery portinfo $s1 3; kill $manager; wait $manager; cat osm.log"""),
+           r"PhysLinkState:\.+Disabled", r"LinkDownedCounter:\.+[1-9]", r"LinkState:\.+Active", r"Link state change")
+
+
+def wrong_files(context):
+    for topology, line in (("Switch 8\n", r"^verbena subnet: a\.net:1: the node has no id in quotes"),
+                           ('Hca 1 "a"\n[1] "b"[1]\n', r'^verbena subnet: a\.net:2: there is no node "b"'),
+                           ('Switch 1 "s"\n', r"^verbena subnet: the topology has no adapter")):
+        status, text = Place(context, topology).run("true")
+        if status != 2 or not re.search(line, text) or len(text.splitlines()) != 1:
+            raise harness.Failure(f"{topology!r}: status {status}\n{text}")
+    status, text = Place(context).run("true", "--host", "nobody")
+    if status != 2 or "no node of the file has this id" not in text:
+        raise harness.Failure(f"--host nobody: status {status}\n{text}")
+    status, text = Place(context).run("exit 7")
+    if status != 7:
+        raise harness.Failure(f"the program's status 7 became {status}\n{text}")
+
+
+def tests(context):
+    return [("without a manager, ports wait", lambda: before_a_manager(context)),
+            ("opensm brings the subnet up", lambda: managed(context)),
+            ("the tools tell the truth about it", lambda: tools(context)),
+            ("ibping between two adapters", lambda: pings(context)),
+            ("a LID that nobody has times out", lambda: nobodys_lid(context)),
+            ("a manager that is killed leaves nothing", lambda: killed_manager(context)),
+            ("a cable goes and comes back", lambda: cable(context)),
+            ("wrong files and options are refused", lambda: wrong_files(context))]

@@ -69,8 +69,8 @@ std::uint32_t load_entropy(std::span<const std::byte> frame, const wire::FramePl
   return std::to_integer<std::uint32_t>(at[0]) << 8 | std::to_integer<std::uint32_t>(at[1]);
 }
 
-/// InfiniBand's switches forward by the destination's LID: all packets for one port go the same way. A group's packets go
-/// by the GID for which its LID stands.
+/// InfiniBand's switches forward by the destination's LID, so that all packets for one port go the same way. A group's
+/// packets go by the GID for which its LID stands.
 void find_way(std::span<const std::byte> packet, FlowDissector& into) {
   const wire::Lid to =
       wire::LocalRouteHeaderLayout::parse(packet.first<wire::LocalRouteHeaderLayout::bytes>()).destination;

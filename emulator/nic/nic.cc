@@ -170,8 +170,8 @@ Sent send_one(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   transport_ib::receive(nic, *qp, packet, now);
 }
 
-/// None of them was taken for a frame of Ethernet. Where that has its EtherType they have a reserved octet of the BTH and
-/// the first of a QPN, or a length that no IP header follows.
+/// None of them was taken for a frame of Ethernet: where that has its EtherType they have a reserved octet of the BTH
+/// and the first of a QPN, or a length that no IP header follows.
 [[gnu::cold]] void receive_infiniband(NicState& nic, std::span<const std::byte> packet, wire::IcrcState icrc,
                                       Time now) {
   if (wire::read_link_packet(packet)) return;  // it ends in the port

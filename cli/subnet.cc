@@ -2,9 +2,6 @@
 // Tested by: tests/programs/subnet.py
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,8 +9,10 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 #include "cli/command.h"
+#include "cli/exec/launch.h"
 #include "cli/exec/program.h"
 #include "emulator/fabric/nearest_word.h"
 #include "emulator/host/config/own_files.h"
@@ -67,15 +66,6 @@ void set_subnet_environment(const std::string& folder, const std::string& librar
   setenv("LD_PRELOAD", (before != nullptr && *before != 0 ? own + ":" + before : own).c_str(), 1);
 }
 
-[[noreturn]] void become(const std::vector<std::string>& program) {
-  std::vector<char*> words;
-  for (const std::string& word : program) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
-  execvp(words[0], words.data());
-  fmt::print(stderr, "verbena subnet: {}: {}\n", wire::printable(program[0]), std::strerror(errno));
-  _exit(kExitNotFound);
-}
-
 }  // namespace
 
 int run_subnet(const Arguments& arguments) {
@@ -99,23 +89,16 @@ int run_subnet(const Arguments& arguments) {
 
   const auto served = host::SubnetProcess::start(*topology);
   if (!served) return line.fail(kExitInternal, served.error());
-  const pid_t child = fork();
-  if (child < 0) return line.fail(kExitInternal, std::strerror(errno));
-  if (child == 0) {
-    set_subnet_environment((*served)->folder_of(*host_node), *libraries);
-    become(program);
-  }
-  // The terminal asks the program as well, which ends the command.
-  signal(SIGINT, SIG_IGN);
-  signal(SIGTERM, SIG_IGN);
-  const auto ended = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
-  if (ended < 0) return line.fail(kExitInternal, std::strerror(errno));
-  (*served)->serve(ended);
-  close(ended);
-  int status = 0;
-  waitpid(child, &status, 0);
-  constexpr int kSignalled = 128;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
+  int end[2];
+  if (pipe2(end, O_CLOEXEC) != 0) return line.fail(kExitInternal, std::strerror(errno));
+  set_subnet_environment((*served)->folder_of(*host_node), *libraries);
+  std::thread server([&] { (*served)->serve(end[0]); });
+  std::string error;
+  const int status = run_and_wait(program, error);
+  close(end[1]);  // which ends the server
+  server.join();
+  close(end[0]);
+  return error.empty() ? status : line.fail(status, error);
 }
 
 }  // namespace verbena::cli

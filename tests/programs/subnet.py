@@ -129,6 +129,12 @@ def wrong_files(context):
         raise harness.Failure(f"the program's status 7 became {status}\n{text}")
 
 
+def signals(context):
+    status, text = Place(context).run("trap 'exit 9' TERM; kill -TERM $PPID; sleep 30 & wait")
+    if status != 9:
+        raise harness.Failure(f"the program did not get the signal: status {status}\n{text}")
+
+
 def tests(context):
     return [("without a manager, ports wait", lambda: before_a_manager(context)),
             ("opensm brings the subnet up", lambda: managed(context)),
@@ -137,4 +143,5 @@ def tests(context):
             ("a LID that nobody has times out", lambda: nobodys_lid(context)),
             ("a manager that is killed leaves nothing", lambda: killed_manager(context)),
             ("a cable goes and comes back", lambda: cable(context)),
+            ("a signal goes to the program", lambda: signals(context)),
             ("wrong files and options are refused", lambda: wrong_files(context))]

@@ -75,11 +75,11 @@ std::string SubnetProcess::open() {
   return {};
 }
 
-void SubnetProcess::serve(int child) {
+void SubnetProcess::serve(int end) {
   std::vector<pollfd> polled;
   for (;;) {
     polled.clear();
-    polled.push_back({child, POLLIN, 0});
+    polled.push_back({end, POLLIN, 0});
     polled.push_back({listener_, POLLIN, 0});
     for (const auto& session : sessions_)
       polled.push_back({session->fd, static_cast<short>(session->unread.empty() ? POLLIN : POLLIN | POLLOUT), 0});

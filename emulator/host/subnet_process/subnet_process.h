@@ -1,8 +1,8 @@
 // SubnetProcess: a subnet (emulator/subnet) under the real clock, with programs of this machine on its adapters.
 //
 // Solely responsible for what the kernel's umad module does for them: registrations, which answer is whose, timeouts
-// and retries; and for the files that sysfs has. One thread: serve() waits for programs and for the child that it is
-// told to wait for. The files lie in a folder of its own, which is removed at the end.
+// and retries; and for the files that sysfs has. One thread: serve() waits for programs, and for its
+// end. The files lie in a folder of its own, which is removed at the end.
 // Tested by: tests/programs/subnet.py
 #pragma once
 
@@ -33,8 +33,8 @@ class SubnetProcess final : public subnet::Receiver {
 
   /// What kSubnetVariable has to be for programs on this node.
   std::string folder_of(std::size_t node) const;
-  /// Until the child ends, of which `child` becomes readable (pidfd).
-  void serve(int child);
+  /// Until the descriptor is readable, or its other end is closed.
+  void serve(int end);
 
   void receive(subnet::PortEnd at, const subnet::Datagram& datagram) override;
   void changed(subnet::PortEnd port) override;

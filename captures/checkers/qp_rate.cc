@@ -8,6 +8,7 @@
 
 #include "captures/checkers/congestion_table.h"
 #include "captures/checkers/rule.h"
+#include "wire/infiniband.h"
 
 namespace verbena::checkers {
 namespace {
@@ -91,8 +92,12 @@ class Rate {
 
 std::uint64_t frame_octets(const wire::PacketView& packet) {
   const wire::FramePlaces places = packet.network().places();
-  const bool is_v1 = packet.network().header() == wire::NetworkHeader::grh;
-  return places.network_at + places.network_bytes + (is_v1 ? packet.ip().v6().payload_bytes : packet.udp().bytes);
+  const std::size_t before = places.network_at + std::size_t{places.network_bytes};
+  if (&packet.network().encapsulation() == &wire::kRoceV2) return before + packet.udp().bytes;
+  if (packet.network().encapsulation().is_on_ethernet) return before + packet.ip().v6().payload_bytes;
+  constexpr std::size_t kWordBytes = 4;
+  const auto lrh = packet.frame().first<wire::LocalRouteHeaderLayout::bytes>();
+  return wire::LocalRouteHeaderLayout::parse(lrh).words * kWordBytes + wire::kVcrcBytes;
 }
 
 class QpRate final : public Rule {

@@ -193,7 +193,7 @@ std::vector<Conversation> find_conversations(const Capture& capture) {
   pairing.pair_leftovers();
   std::vector<Conversation> found = pairing.conversations();
   for (Conversation& one : found)
-    one.is_roce_v1 = capture.packets()[one.packets.front()].view().network().header() == wire::NetworkHeader::grh;
+    one.encapsulation = &capture.packets()[one.packets.front()].view().network().encapsulation();
   return found;
 }
 

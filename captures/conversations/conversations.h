@@ -14,6 +14,7 @@
 
 #include "captures/conversations/sightings.h"
 #include "captures/read/capture.h"
+#include "wire/encapsulation.h"
 #include "wire/opcode.h"
 #include "wire/types.h"
 
@@ -32,7 +33,7 @@ struct End {
 
 struct Conversation {
   wire::Transport transport{};
-  bool is_roce_v1 = false;
+  const wire::Encapsulation* encapsulation = &wire::kRoceV2;
   std::array<End, 2> ends;             // 0: who sent the first request
   std::uint32_t path_mtu_bytes = 0;    // 0: not seen
   ClassMask classes = 0;               // that its packets may be in

@@ -67,11 +67,18 @@ void NetworkLanes::look_at_heads(Time now, DirectionNumber number) {
     if (since == kNever) continue;
     if (now >= since + kStallLook) network_.qos->look_for_deadlock(now);
     if (!drops || now < since + qos_.head_of_queue_life) continue;
-    const FrameNumber frame = egress.pop(now, lane, network_.pool);
-    taken(now, frame);
-    network_.qos->lose(now, number, frame, kTooLongAtHead);
+    drop(now, number, egress.pop(now, lane, network_.pool));
     find_stalls(now, number);
   }
+}
+
+/// As the switch is told to: no rule of lossless lanes is broken.
+void NetworkLanes::drop(Time now, DirectionNumber number, FrameNumber frame) {
+  taken(now, frame);
+  ++network_.directions[number].lost;
+  ++network_.statistics.lost;
+  network_.comment(frame, kTooLongAtHead);
+  network_.end(now, number, frame, FrameEvent::lost);
 }
 
 Time NetworkLanes::due(Time now, DirectionNumber number, Time free) const {

@@ -45,6 +45,7 @@ class NetworkLanes {
 
  private:
   void find_stalls(Time now, DirectionNumber number);
+  void drop(Time now, DirectionNumber number, FrameNumber frame);
   NetworkQos::Port& port(DirectionNumber number) { return network_.qos->ports_[number]; }
 
   Network::State& network_;

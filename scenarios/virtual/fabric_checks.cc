@@ -13,6 +13,7 @@ namespace {
 
 enum Rule : std::size_t { kPause, kLossless, kDeadlock };
 constexpr std::array<std::string_view, kFabricChecks.size()> kClauses{"802.1Q 36", "802.1Q 36", "802.1Q 36"};
+constexpr std::string_view kCreditsClause = "IBTA 7.9";
 constexpr std::size_t kReported = 20;
 
 std::string name_of(const Scenario& scenario, sim::LinkId link) {
@@ -47,9 +48,10 @@ FabricChecks::FabricChecks(const Scenario& scenario, const fabric::Network& netw
 
 void FabricChecks::report(Time time, std::size_t rule, std::string text) {
   ++reports_[rule];
+  const bool has_credits = scenario_.topology.medium == wire::Medium::infiniband;
+  const std::string_view clause = has_credits ? kCreditsClause : kClauses[rule];
   if (violations_.size() < kReported)
-    violations_.push_back(
-        {time - begin_, std::string(kFabricChecks[rule]), std::string(kClauses[rule]), std::move(text)});
+    violations_.push_back({time - begin_, std::string(kFabricChecks[rule]), std::string(clause), std::move(text)});
 }
 
 void FabricChecks::take_pause(const sim::ObservedFrame& frame) {

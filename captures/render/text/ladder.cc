@@ -21,7 +21,7 @@ constexpr std::size_t kMarginColumns = 22;  // time and packet number
 void Ladder::header(const Conversation& conversation, std::size_t number) {
   out_ += fmt::format("Conversation {}: {}, {}", number, transport_name(conversation.transport),
                       wire::counted(conversation.packets.size(), "packet"));
-  if (conversation.is_roce_v1) out_ += ", RoCE v1";
+  if (conversation.encapsulation != &wire::kRoceV2) out_ += fmt::format(", {}", conversation.encapsulation->name);
   if (conversation.path_mtu_bytes != 0) out_ += fmt::format(", path MTU {}", conversation.path_mtu_bytes);
   const std::string left = to_text(conversation.ends[0]);
   const std::string right = to_text(conversation.ends[1]);

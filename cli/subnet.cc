@@ -36,7 +36,10 @@ void declare(CommandLine& line, SubnetOptions& options) {
       "The program is on the subnet, and so is what it starts: opensm and the tools of infiniband-diags find umad "
       "devices and what /sys has of them. Another shell joins with the same VERBENA_SUBNET and LD_PRELOAD. "
       "Management only: no data passes.\n");
-  line.exit_status("N", "the program's own");
+  line.exit_status("the program's", "it ran; 128 + N: signal N ended it");
+  line.exit_status("125", "the subnet could not be set up");
+  line.exit_status("126", "the program cannot be run");
+  line.exit_status("127", "there is no such program");
   line.example("verbena subnet two.net -- sh -c 'opensm -o -f - && ibnetdiscover'",
                "a subnet manager that makes one sweep, then what it has found");
 }

@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(packets_that_no_rule_can_judge_are_no_good_ones) {
   const std::string path = file.frame(make_frame(1, 2, {.payload = std::vector<std::byte>(64)}), {}, 70).write();
   const Finished checked = check({path});
   BOOST_TEST(checked.status == 3, checked.out);
-  BOOST_TEST(contains(checked.out, "Nothing to judge: 1 of 1 RoCE packet is cut"), checked.out);
+  BOOST_TEST(contains(checked.out, "Nothing to judge: 1 of 1 RoCE v2 packet is cut"), checked.out);
   BOOST_TEST(check({"--trust-cut", path}).status == 0);
 }
 

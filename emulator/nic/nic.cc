@@ -146,9 +146,32 @@ Sent send_one(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   if (!is_steered) nic.arrival_counters->add(Counter::rx_dropped_malformed);
 }
 
-/// A packet that is in order as far as its headers say.
-[[gnu::always_inline]] inline void receive_packet(NicState& nic, const wire::PacketView& packet, wire::IcrcState icrc,
-                                                  Time now) {
+/// What Ethernet's parser does not take. False: that is dealt with. A packet of InfiniBand is not taken for a frame of
+/// Ethernet: where that has its EtherType it has a reserved octet of the BTH and the first of a QPN, or a length that no
+/// IP header follows.
+[[gnu::cold, gnu::noinline]] bool parse_otherwise(NicState& nic, std::span<const std::byte> frame, wire::IcrcState icrc,
+                                                  Result<wire::PacketView, wire::ParseError>& into) {
+  if (nic.config.ports[0].lid == wire::kLidNone) {
+    receive_unparsed(nic, frame);
+    return false;
+  }
+  if (wire::read_link_packet(frame)) return false;  // it ends in the port
+  into = wire::parse_on(wire::Medium::infiniband, frame);
+  const bool has_crcs = icrc == wire::IcrcState::present;
+  if (into && (!has_crcs || wire::trailer_integrity(*into) == wire::Integrity::right)) return true;
+  nic.arrival_counters->add(Counter::rx_dropped_malformed);
+  return false;
+}
+
+}  // namespace
+
+void Nic::receive(Time now, std::span<const std::byte> frame, wire::IcrcState icrc) {
+  NicState& nic = *state_;
+  nic.now = now;
+  auto parsed = wire::FrameParser::parse(
+      frame, {.known = nic.memory_has_octets ? &nic.known_headers : nullptr, .extensions = nic.extensions});
+  if (!parsed && !parse_otherwise(nic, frame, icrc, parsed)) return;
+  const wire::PacketView& packet = *parsed;
   if (nic.examinations != 0 && !examine(nic, packet, icrc)) return;
   Qp* const qp = nic.qpns.find(packet.bth().dest_qp);
   if (qp != nullptr) prefetch(*qp);
@@ -168,34 +191,6 @@ Sent send_one(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
     return take_without_qp(nic, packet, *reason, now);
   }
   transport_ib::receive(nic, *qp, packet, now);
-}
-
-/// None of them was taken for a frame of Ethernet: where that has its EtherType they have a reserved octet of the BTH
-/// and the first of a QPN, or a length that no IP header follows.
-[[gnu::cold]] void receive_infiniband(NicState& nic, std::span<const std::byte> packet, wire::IcrcState icrc,
-                                      Time now) {
-  if (wire::read_link_packet(packet)) return;  // it ends in the port
-  const auto parsed = wire::parse_on(wire::Medium::infiniband, packet);
-  const bool has_crcs = icrc == wire::IcrcState::present;
-  if (parsed && (!has_crcs || wire::trailer_integrity(*parsed) == wire::Integrity::right))
-    receive_packet(nic, *parsed, icrc, now);
-  else
-    nic.arrival_counters->add(Counter::rx_dropped_malformed);
-}
-
-}  // namespace
-
-void Nic::receive(Time now, std::span<const std::byte> frame, wire::IcrcState icrc) {
-  NicState& nic = *state_;
-  nic.now = now;
-  const auto parsed = wire::FrameParser::parse(
-      frame, {.known = nic.memory_has_octets ? &nic.known_headers : nullptr, .extensions = nic.extensions});
-  if (parsed)
-    receive_packet(nic, *parsed, icrc, now);
-  else if (nic.config.ports[0].lid == wire::kLidNone)
-    receive_unparsed(nic, frame);
-  else
-    receive_infiniband(nic, frame, icrc, now);
 }
 
 Nic::Batch Nic::close_batch() {

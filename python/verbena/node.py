@@ -25,6 +25,7 @@ class FabricOfNode(FabricOfProgram, Protocol):
     seed: int
     nic: Optional[str]
     link: Optional[str]
+    wire: Optional[str]
     capture: bool
     packet_faults: List[str]
 

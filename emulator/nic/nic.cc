@@ -147,8 +147,8 @@ Sent send_one(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
 }
 
 /// What Ethernet's parser does not take. False: that is dealt with. A packet of InfiniBand is not taken for a frame of
-/// Ethernet: where that has its EtherType it has a reserved octet of the BTH and the first of a QPN, or a length that no
-/// IP header follows.
+/// Ethernet: where that has its EtherType it has a reserved octet of the BTH and the first of a QPN, or a length that
+/// no IP header follows.
 [[gnu::cold, gnu::noinline]] bool parse_otherwise(NicState& nic, std::span<const std::byte> frame, wire::IcrcState icrc,
                                                   Result<wire::PacketView, wire::ParseError>& into) {
   if (nic.config.ports[0].lid == wire::kLidNone) {

@@ -264,11 +264,12 @@ std::uint16_t SubnetAgent::multicast_forwarding(Smp& smp, std::uint32_t modifier
   constexpr std::uint32_t kBlockMask = 0x1ff;
   constexpr unsigned kPositionShift = 28;  // of sixteen ports each
   constexpr std::size_t kPortsOfPosition = 16;
+  constexpr std::uint32_t kPositionMask = 0xfu << kPositionShift;  // between them: reserved
   const std::size_t first_port = (modifier >> kPositionShift) * kPortsOfPosition;
   if ((modifier & kBlockMask) * wire::kMulticastEntriesOfBlock >= kMulticastCapacity ||
       first_port >= node_.ports.size())
     return wire::kStatusBadValue;
-  auto& block = node_.multicast[modifier];
+  auto& block = node_.multicast[modifier & (kBlockMask | kPositionMask)];
   if (is_set) std::ranges::copy(smp.data(), block.begin());
   std::ranges::copy(block, smp.data().begin());
   return kOk;

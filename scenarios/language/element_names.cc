@@ -192,9 +192,10 @@ std::vector<LinkChoice> ElementNames::directions(const Value& names, std::option
 
 std::vector<LinkChoice> ElementNames::out_of_hosts() const {
   Chosen chosen;
-  for (std::uint32_t host = 0; host < topology_.hosts; ++host)
-    for (const fabric::LinkId link : fabric::links_named(topology_, topology_.vertices[host].name, FaultDirection::tx))
-      chosen[link.cable] |= link.backward ? kBackward : kForward;
+  for (std::uint32_t i = 0; i < topology_.cables.size(); ++i) {
+    if (topology_.is_host(topology_.cables[i].a)) chosen[i] |= kForward;
+    if (topology_.is_host(topology_.cables[i].b)) chosen[i] |= kBackward;
+  }
   return links_of(chosen);
 }
 

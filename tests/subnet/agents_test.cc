@@ -1,4 +1,6 @@
 // The agents of a small subnet, and the ways to them: a manager's first steps, by hand.
+#include <algorithm>
+#include <array>
 #include <boost/test/unit_test.hpp>
 
 #include "emulator/subnet/smp.h"
@@ -243,4 +245,16 @@ BOOST_AUTO_TEST_CASE(what_no_agent_answers_is_for_programs) {
   world.subnet.send(kA, datagram);
   BOOST_REQUIRE(world.got.size() == 1u);
   BOOST_TEST((world.got[0].at == kB));
+}
+
+BOOST_AUTO_TEST_CASE(reserved_bits_of_a_modifier_name_no_block_of_their_own) {
+  World world;
+  std::array<std::byte, wire::kSmpDataBytes> block{};
+  block[1] = std::byte{6};
+  BOOST_REQUIRE(world.ask({1}, wire::kMethodSet, wire::kAttributeMulticastForwarding, 3, block).has_value());
+  constexpr std::uint32_t kReserved = 0x0ffffe00;
+  const auto answer = world.ask({1}, wire::kMethodGet, wire::kAttributeMulticastForwarding, 3 | kReserved);
+  BOOST_REQUIRE(answer.has_value());
+  BOOST_TEST(std::ranges::equal(Smp(answer->octets).data(), block));
+  BOOST_TEST(world.subnet.nodes()[1].multicast.size() == 1u);
 }

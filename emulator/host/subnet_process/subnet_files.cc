@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 #include "emulator/host/subnet_process/subnet_process.h"
@@ -14,12 +16,14 @@ namespace {
 
 constexpr const char* kDevice = "verbena0";
 
-void write_file(const std::string& path, const std::string& text) {
+/// False: errno says why.
+bool write_file(const std::string& path, const std::string& text) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) return;
+  if (fd < 0) return false;
   const std::string line = text + "\n";
-  [[maybe_unused]] const ssize_t written = ::write(fd, line.data(), line.size());
+  const bool is_whole = ::write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size());
   close(fd);
+  return is_whole;
 }
 
 std::string guid_text(std::uint64_t guid) {
@@ -82,7 +86,8 @@ void SubnetProcess::write_text(const std::string& path, const std::string& text)
   std::string& before = texts_[path];
   if (before == text && !text.empty()) return;
   before = text;
-  write_file(path, text);
+  if (!write_file(path, text) && file_error_.empty())
+    file_error_ = fmt::format("{}: {}; set TMPDIR to a folder with room", path, std::strerror(errno));
 }
 
 SubnetProcess::~SubnetProcess() {

@@ -74,7 +74,7 @@ std::string SubnetProcess::open() {
     return fmt::format("{}: {}", path, std::strerror(errno));
   for (std::size_t node = 0; node < subnet_.nodes().size(); ++node)
     if (!subnet_.nodes()[node].is_switch()) write_host(node);
-  return {};
+  return file_error_;
 }
 
 void SubnetProcess::serve(int end) {

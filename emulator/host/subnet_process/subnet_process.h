@@ -94,6 +94,7 @@ class SubnetProcess final : public subnet::Receiver {
   int milliseconds_to_wait() const;
 
   subnet::Subnet subnet_;
+  std::string file_error_;  // the first file that could not be written
   std::string folder_;
   int listener_ = -1;
   std::vector<std::unique_ptr<Session>> sessions_;

@@ -54,7 +54,8 @@ Result<Topology, std::string> with_rails(const Topology& shape, const RailOption
     for (const Cable& cable : shape.cables) {
       const bool is_of_host = shape.is_host(cable.a) || shape.is_host(cable.b);
       if (rail < copies || is_of_host)
-        made.cables.push_back({vertex_of(cable.a, rail), vertex_of(cable.b, rail), cable.parameters});
+        made.cables.push_back(
+            {vertex_of(cable.a, rail), vertex_of(cable.b, rail), cable.parameters, cable.port_a, cable.port_b});
     }
   return made;
 }

@@ -135,6 +135,37 @@ Outcome check_reach(const Topology& topology) {
   return {};
 }
 
+/// Two cables cannot be in one port. Where a subnet manager programs ports, numbers have an octet, and a host's is 1.
+Outcome check_ports(const Topology& topology) {
+  const auto has_numbers = [](const Cable& cable) { return cable.port_a != 0 || cable.port_b != 0; };
+  if (!topology.is_managed && std::ranges::none_of(topology.cables, has_numbers)) return {};
+  std::vector<std::uint32_t> counted(topology.vertices.size());
+  std::unordered_set<std::uint64_t> used;
+  for (const Cable& cable : topology.cables)
+    for (const bool is_b : {false, true}) {
+      const std::uint32_t end = is_b ? cable.b : cable.a;
+      const std::uint32_t own = is_b ? cable.port_b : cable.port_a;
+      ++counted[end];
+      const std::uint32_t port = own != 0 ? own : counted[end];
+      const std::string& name = topology.vertices[end].name;
+      if ((own != 0 || topology.is_managed) && port > kManagedPortsMax)
+        return wrong(name + " has a port " + std::to_string(port) + ", and the last one is " +
+                     std::to_string(kManagedPortsMax));
+      if (!used.insert(std::uint64_t{end} << 32 | port).second)
+        return wrong("there are two cables in port " + std::to_string(port) + " of " + name);
+      if (topology.is_managed && topology.is_host(end) && port != 1)
+        return wrong("host " + name + " has a port " + std::to_string(port) +
+                     "; in a managed subnet it has port 1 alone");
+    }
+  return {};
+}
+
+Outcome check_medium(const Topology& topology) {
+  if (topology.is_managed && topology.medium != wire::Medium::infiniband)
+    return wrong("a subnet manager needs InfiniBand");
+  return {};
+}
+
 /// Pauses are times at the rate of a cable, and the headroom of all ports has to fit into their switch.
 Outcome check_qos(const Topology& topology) {
   const auto wrong = [](const std::string& text) { return Outcome(Failure{text}); };
@@ -181,6 +212,25 @@ std::vector<std::uint32_t> Topology::cables_of(std::uint32_t vertex) const {
   return found;
 }
 
+std::uint32_t Topology::port_of(std::uint32_t cable, std::uint32_t vertex) const {
+  const Cable& found = cables[cable];
+  if (const std::uint8_t own = found.a == vertex ? found.port_a : found.port_b; own != 0) return own;
+  const auto touches = [&](const Cable& one) { return one.a == vertex || one.b == vertex; };
+  return 1 + static_cast<std::uint32_t>(std::count_if(cables.begin(), cables.begin() + cable, touches));
+}
+
+std::optional<std::uint32_t> Topology::cable_at(std::uint32_t vertex, std::uint32_t port) const {
+  std::uint32_t place = 0;
+  for (std::uint32_t i = 0; i < cables.size(); ++i) {
+    const Cable& cable = cables[i];
+    if (cable.a != vertex && cable.b != vertex) continue;
+    ++place;
+    const std::uint32_t own = cable.a == vertex ? cable.port_a : cable.port_b;
+    if ((own != 0 ? own : place) == port) return i;
+  }
+  return std::nullopt;
+}
+
 std::vector<std::uint64_t> Topology::port_rates() const {
   constexpr std::uint64_t kUnlimited = UINT64_MAX;
   std::vector<std::uint64_t> rates(hosts, 0);
@@ -202,7 +252,8 @@ void Topology::slow_to_nic(std::uint32_t host, std::uint64_t bits_per_second) {
 }
 
 Result<void, std::string> check(const Topology& topology) {
-  for (const auto part : {check_sizes, check_vertices, check_cables, check_reach, check_qos}) {
+  for (const auto part :
+       {check_sizes, check_medium, check_vertices, check_cables, check_ports, check_reach, check_qos}) {
     Outcome outcome = part(topology);
     if (!outcome) return outcome;
   }

@@ -21,6 +21,7 @@ namespace verbena::fabric {
 inline constexpr std::uint32_t kVerticesMax = 65'536;
 inline constexpr std::uint32_t kCablesMax = 262'144;
 inline constexpr std::uint64_t kRoutesMax = std::uint64_t{1} << 26;  // switches times switches
+inline constexpr std::uint32_t kManagedPortsMax = 254;               // IBA volume 1, 18.2.4.2: 255 is no port
 
 /// When a switch marks packets (ECN congestion experienced), after random early detection (Floyd and Jacobson 1993; the
 /// congestion point of DCQCN): none while the queue has Kmin or less, all above Kmax, and between them with a
@@ -54,6 +55,9 @@ struct Cable {
   std::uint32_t a = 0;  // indices of vertices
   std::uint32_t b = 0;
   CableParameters parameters;
+  // The numbers of the ports at its ends. 0: it is counted (Topology::port_of).
+  std::uint8_t port_a = 0;
+  std::uint8_t port_b = 0;
 };
 
 /// One direction of a cable: cable index, and whether it goes from its end b to its end a.
@@ -86,6 +90,8 @@ struct Topology {
   /// Nothing: each egress port is one queue (CableParameters::queue_bytes), and nobody pauses.
   std::optional<Qos> qos;
   Spreading spreading = Spreading::flow;
+  /// A subnet manager says what switches and ports do (network_subnet.h); before it has, nothing passes. InfiniBand.
+  bool is_managed = false;
 
   std::uint32_t switches() const { return static_cast<std::uint32_t>(vertices.size()) - hosts; }
   bool is_host(std::uint32_t vertex) const { return vertex < hosts; }
@@ -107,6 +113,11 @@ struct Topology {
   }
   /// Indices of cables, ascending.
   std::vector<std::uint32_t> cables_of(std::uint32_t vertex) const;
+  /// The number of the port at that end of the cable: its own, or the place of the cable among those of the vertex,
+  /// from 1. Both look through all cables.
+  std::uint32_t port_of(std::uint32_t cable, std::uint32_t vertex) const;
+  /// Nothing: there is no such port, or no cable in it.
+  std::optional<std::uint32_t> cable_at(std::uint32_t vertex, std::uint32_t port) const;
   /// What the port of each host can send, bits per second: the rate of its fastest cable. 0: frames take no time.
   std::vector<std::uint64_t> port_rates() const;
   /// The host's NIC has this speed, and none of its cables is faster. 0: it is as fast as they are.
@@ -145,8 +156,8 @@ Topology clos(const Clos& size, const ShapeParameters& parameters);
 Topology fat_tree(std::uint32_t k, const ShapeParameters& parameters);
 
 /// One line that says what is wrong: a name used twice, a cable to nowhere or from a vertex to itself, a host with no
-/// cable or with several, hosts that cannot reach each other, too many of something. Without switches a host has a
-/// cable to each other host: hosts do not forward.
+/// cable or with several, hosts that cannot reach each other, two cables in one port, too many of something. Without
+/// switches a host has a cable to each other host: hosts do not forward.
 Result<void, std::string> check(const Topology& topology);
 
 }  // namespace verbena::fabric

@@ -124,3 +124,66 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_built_is_refused_in_one_line) {
   BOOST_TEST(objection_to(direct(3, {{0, 1}, {1, 2}, {2, 0}}), [](Topology& t) { t.cables.pop_back(); }) ==
              "hosts n1 and n3 cannot reach each other: there is neither a switch nor a cable between them");
 }
+
+namespace {
+Topology managed(Topology topology) {
+  topology.medium = wire::Medium::infiniband;
+  topology.qos = infiniband_qos();
+  topology.is_managed = true;
+  return topology;
+}
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(ports_are_counted_in_the_order_of_a_vertex_s_cables) {
+  const Topology net = leaf_spine({.leaves = 2, .spines = 2, .hosts_per_leaf = 2}, {});
+  for (std::uint32_t vertex = 0; vertex < net.vertices.size(); ++vertex) {
+    const std::vector<std::uint32_t> cables = net.cables_of(vertex);
+    for (std::uint32_t i = 0; i < cables.size(); ++i) {
+      BOOST_TEST(net.port_of(cables[i], vertex) == i + 1);
+      BOOST_TEST((net.cable_at(vertex, i + 1) == cables[i]));
+    }
+    BOOST_TEST(!net.cable_at(vertex, 0).has_value());
+    BOOST_TEST(!net.cable_at(vertex, static_cast<std::uint32_t>(cables.size()) + 1).has_value());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(cable_may_say_which_ports_it_is_in) {
+  Topology net = dumbbell(2, {});  // n1 and n2 at s1, n3 and n4 at s2, s1-s2 the last cable
+  const std::uint32_t s1 = 4, s2 = 5, trunk = 4;
+  net.cables[trunk].port_a = 36;
+  net.cables[1].port_b = 7;
+  BOOST_TEST(check(net).ok());
+  BOOST_TEST(net.port_of(trunk, s1) == 36u);
+  BOOST_TEST(net.port_of(trunk, s2) == 3u);
+  BOOST_TEST(net.port_of(1, s1) == 7u);
+  BOOST_TEST(net.port_of(1, 1) == 1u);
+  BOOST_TEST((net.cable_at(s1, 36) == trunk));
+  BOOST_TEST((net.cable_at(s1, 7) == 1u));
+  BOOST_TEST((net.cable_at(s2, 3) == trunk));
+  BOOST_TEST(!net.cable_at(s1, 2).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(two_cables_in_one_port_are_refused) {
+  const Topology good = star(3, {});
+  BOOST_TEST(objection_to(good, [](Topology& t) { t.cables[0].port_b = t.cables[2].port_b = 9; }) ==
+             "there are two cables in port 9 of s1");
+  BOOST_TEST(objection_to(good, [](Topology& t) { t.cables[0].port_b = 2; }) == "there are two cables in port 2 of s1");
+  BOOST_TEST(objection_to(good, [](Topology& t) { t.cables[0].port_b = 255; }) ==
+             "s1 has a port 255, and the last one is 254");
+}
+
+BOOST_AUTO_TEST_CASE(managed_subnet_is_infiniband_with_ports_that_have_a_number) {
+  BOOST_TEST(objection_to(star(3, {}), [](Topology& t) { t.is_managed = true; }) ==
+             "a subnet manager needs InfiniBand");
+  const Topology good = managed(star(3, {}));
+  BOOST_TEST(objection_to(good, [](Topology& t) { t.cables[0].port_a = 2; }) ==
+             "host n1 has a port 2; in a managed subnet it has port 1 alone");
+  BOOST_TEST(objection_to(good, [](Topology& t) { t = managed(star(255, {})); }) ==
+             "s1 has a port 255, and the last one is 254");
+  BOOST_TEST(objection_to(good, [](Topology& t) { t = managed(direct(3, {{0, 1}, {1, 2}, {2, 0}})); }) ==
+             "host n1 has a port 2; in a managed subnet it has port 1 alone");
+  BOOST_TEST(check(managed(star(254, {}))).ok());
+  BOOST_TEST(check(managed(direct(2, {{0, 1}}))).ok());
+  BOOST_TEST(check(managed(fat_tree(4, {}))).ok());
+  BOOST_TEST(check(star(1000, {})).ok());
+}

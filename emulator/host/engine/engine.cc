@@ -184,6 +184,7 @@ void Engine::service() {
           set_port_up(true);
           break;
         case Notice::uplink_changed:
+        case Notice::subnet_changed:
           break;  // looked at below
       }
     }

@@ -41,6 +41,8 @@ enum class Notice : std::uint8_t {
   port_up = 3,
   // Not told, but found by the process itself: it is plugged into another fabric process, or into none.
   uplink_changed = 4,
+  // On a fabric that a subnet manager manages: managed_port.h says what is another now.
+  subnet_changed = 5,
 };
 
 class Link : public FramePort {

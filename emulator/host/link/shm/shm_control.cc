@@ -328,6 +328,7 @@ std::optional<Notice> notice_of(std::uint8_t octet) {
     case Notice::device_removed:
     case Notice::port_down:
     case Notice::port_up:
+    case Notice::subnet_changed:
       return notice;
     case Notice::uplink_changed:
       break;

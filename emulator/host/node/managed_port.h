@@ -1,0 +1,129 @@
+// ManagedPort: what a subnet manager has set on a port of a fabric that it manages, for all processes of the node.
+//
+// Solely where this lies and how it is read: a file in shared memory, /dev/shm/verbena-UID-subnet-FABRIC, which the
+// fabric process makes when it begins and removes when it ends (managed_port_file.h). A fabric that no manager is to
+// manage has none. Readers hold nothing open: they look again after a Notice (link.h) and compare what they find with
+// what they have seen. libc only: the path shim includes it.
+// Tested by: tests/host/node/managed_port_test.cc
+#pragma once
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+
+#include "emulator/host/node/identity.h"
+#include "emulator/host/os/fixed_text.h"
+#include "emulator/host/os/same_user.h"
+
+namespace verbena::host {
+
+/// Numbers are as PortInfo has them (IBA volume 1, 14.2.5.6).
+struct ManagedPort {
+  static constexpr std::size_t kPkeys = 128;
+  static constexpr std::size_t kLevels = 16;
+
+  std::uint32_t sequence = 0;  // odd: it is being written. Grows with each change
+  // How often these have changed, for the events of the device.
+  std::uint32_t lid_changes = 0;    // base LID or LMC
+  std::uint32_t sm_changes = 0;     // SM LID or SM SL
+  std::uint32_t pkey_changes = 0;   // the P_Key table
+  std::uint32_t gid_changes = 0;    // the subnet prefix
+  std::uint32_t state_changes = 0;  // state or physical state
+  std::uint32_t reregisters = 0;    // the manager has asked for client reregistration
+  std::uint32_t capability_mask = 0;
+  std::uint64_t subnet_prefix = 0xfe80000000000000;
+  std::uint16_t base_lid = 0;  // 0: none yet
+  std::uint16_t sm_lid = 0;    // 0: no manager is known
+  std::uint8_t lmc = 0;
+  std::uint8_t sm_sl = 0;
+  std::uint8_t state = 1;           // 1 down, 2 init, 3 armed, 4 active
+  std::uint8_t physical_state = 2;  // 2 polling, 3 disabled, 5 link up
+  std::uint8_t mtu = 5;             // in use (NeighborMTU): 1 is 256 octets, 5 is 4096
+  std::uint8_t mtu_max = 5;
+  std::uint8_t width = 2;  // active: 1 is 1x, 2 is 4x, 4 is 8x, 8 is 12x
+  std::uint8_t speed = 4;  // active, as ibv_port_attr has it: 1 SDR, 2 DDR, 4 QDR, 16 FDR, 32 EDR, 64 HDR, 128 NDR
+  std::uint8_t vls = 4;    // operational: 1 is VL0, 2 VL0 and VL1, 3 to VL3, 4 to VL7, 5 to VL14
+  std::uint8_t vl_capacity = 4;
+  std::uint8_t subnet_timeout = 18;
+  std::uint8_t reserved = 0;
+  std::uint16_t pkey_violations = 0;
+  std::uint16_t qkey_violations = 0;
+  std::array<std::uint8_t, kLevels> lane_of_level{};  // 15: what has this SL is dropped
+  std::array<std::uint16_t, kPkeys> pkeys{};
+  std::uint32_t reserved_end = 0;
+
+  constexpr std::uint64_t bits_per_second() const {
+    constexpr std::uint64_t kMega = 1'000'000;
+    const std::uint64_t lanes = width == 8 ? 12 : width == 4 ? 8 : width == 2 ? 4 : width == 16 ? 2 : 1;
+    const std::uint64_t mega = speed == 128  ? 100'000
+                               : speed == 64 ? 50'000
+                               : speed == 32 ? 25'000
+                               : speed == 16 ? 14'062
+                               : speed >= 4  ? 10'000
+                               : speed == 2  ? 5'000
+                                             : 2'500;
+    return lanes * mega * kMega;
+  }
+};
+static_assert(std::has_unique_object_representations_v<ManagedPort>, "ports are compared by their octets");
+
+/// In front of the ports, which stand in the order of the fabric's hosts.
+struct ManagedPortsHeader {
+  static constexpr std::uint32_t kMagic = 0x56425350;
+  std::uint32_t magic = kMagic;
+  std::uint32_t port_bytes = sizeof(ManagedPort);
+  std::uint32_t ports = 0;
+  std::uint32_t rails = 1;
+};
+
+using ManagedPortsPath = FixedText<256>;
+inline ManagedPortsPath managed_ports_path(std::string_view fabric) {
+  ManagedPortsPath path;
+  return path.append("/dev/shm/verbena-").append_number(own_user()).append("-subnet-").append(fabric);
+}
+
+namespace detail {
+/// By its place among the ports of the file. Nothing: it is none of them, or always being written.
+inline std::optional<ManagedPort> read_port_at(int file, std::uint32_t place) {
+  constexpr int kTriesMax = 1000;
+  const auto at = static_cast<off_t>(sizeof(ManagedPortsHeader) + std::size_t{place} * sizeof(ManagedPort));
+  for (int i = 0; i < kTriesMax; ++i) {
+    ManagedPort port;
+    std::uint32_t after = 0;
+    if (::pread(file, &port, sizeof port, at) != static_cast<ssize_t>(sizeof port) ||
+        ::pread(file, &after, sizeof after, at) != static_cast<ssize_t>(sizeof after))
+      return std::nullopt;
+    if (port.sequence == after && port.sequence % 2 == 0) return port;
+  }
+  return std::nullopt;
+}
+}  // namespace detail
+
+/// Of the port that has this address (DeviceIdentity::address). Nothing: no manager is to manage the fabric, it is
+/// another user's, or the port is none of its. Leaves errno alone.
+inline std::optional<ManagedPort> read_managed_port(std::string_view fabric, const wire::Gid& address) {
+  const auto place = device_place(address);
+  if (!place) return std::nullopt;
+  const int before = errno;
+  std::optional<ManagedPort> port;
+  const int file = ::open(managed_ports_path(fabric).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  struct stat status{};
+  ManagedPortsHeader header;
+  if (file >= 0 && ::fstat(file, &status) == 0 && status.st_uid == own_user() && S_ISREG(status.st_mode) &&
+      ::pread(file, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header) &&
+      header.magic == ManagedPortsHeader::kMagic && header.port_bytes == sizeof(ManagedPort) &&
+      place->device < header.rails && (place->node - 1) * header.rails + place->device < header.ports)
+    port = detail::read_port_at(file, (place->node - 1) * header.rails + place->device);
+  if (file >= 0) ::close(file);
+  errno = before;
+  return port;
+}
+
+}  // namespace verbena::host

@@ -1,0 +1,57 @@
+// What a subnet manager has set on a port, from the file that the fabric process writes.
+#include <boost/test/unit_test.hpp>
+
+#include "emulator/host/node/managed_port_file.h"
+
+using namespace verbena;
+using namespace verbena::host;
+
+namespace {
+
+std::string own_fabric() {
+  return "managed-" + std::to_string(getpid());
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_port_is_read_as_it_was_written) {
+  const auto file = ManagedPortFile::make(own_fabric(), 4, 2);
+  BOOST_REQUIRE(file.ok());
+  ManagedPort port;
+  port.base_lid = 7;
+  port.pkeys[127] = 0x8001;
+  BOOST_TEST((*file)->write(3, port, false));
+  const auto read = read_managed_port(own_fabric(), device_address(node_address(2), {1}));
+  BOOST_REQUIRE(read.has_value());
+  BOOST_TEST((read->base_lid == 7 && read->pkeys[127] == 0x8001 && read->sequence % 2 == 0));
+  BOOST_TEST(read_managed_port(own_fabric(), node_address(1))->base_lid == 0);
+}
+
+BOOST_AUTO_TEST_CASE(each_kind_of_change_is_counted_by_itself) {
+  const auto file = ManagedPortFile::make(own_fabric(), 1, 1);
+  BOOST_REQUIRE(file.ok());
+  ManagedPort port;
+  BOOST_TEST(!(*file)->write(0, port, false));
+  BOOST_TEST((**file)[0].sequence == 0u);
+  port.lmc = 1;
+  BOOST_TEST((*file)->write(0, port, false));
+  port.sm_lid = 1;
+  port.state = 4;
+  BOOST_TEST((*file)->write(0, port, false));
+  BOOST_TEST((*file)->write(0, port, true));
+  const ManagedPort& now = (**file)[0];
+  BOOST_TEST((now.lid_changes == 1 && now.sm_changes == 1 && now.state_changes == 1 && now.reregisters == 1));
+  BOOST_TEST((now.pkey_changes == 0 && now.gid_changes == 0));
+}
+
+BOOST_AUTO_TEST_CASE(without_the_file_no_port_is_managed) {
+  BOOST_TEST(!read_managed_port(own_fabric(), node_address(1)).has_value());
+  {
+    const auto file = ManagedPortFile::make(own_fabric(), 2, 1);
+    BOOST_REQUIRE(file.ok());
+    BOOST_TEST(read_managed_port(own_fabric(), node_address(2)).has_value());
+    BOOST_TEST(!read_managed_port(own_fabric(), node_address(3)).has_value());
+    BOOST_TEST(!read_managed_port(own_fabric(), device_address(node_address(1), {1})).has_value());
+  }
+  BOOST_TEST(!read_managed_port(own_fabric(), node_address(2)).has_value());
+}

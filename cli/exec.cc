@@ -211,6 +211,9 @@ std::optional<std::string> wrong_numa(const ExecOptions& options) {
 std::optional<std::string> wrong_values(const ExecOptions& options, const std::string& nic,
                                         const host::OwnDevices& own) {
   const auto tuning = host::parse_nic_tuning(nic);
+  if (tuning)
+    if (const std::string error = host::lids_error(fabric::wire_of(*tuning), own); !error.empty())
+      return fmt::format("--wire {}: {}", fabric::wire_of(*tuning).name, error);
   const std::string wrong = tuning ? host::devices_misfit(*tuning, own) : tuning.error();
   if (wrong.empty()) return std::nullopt;
   const bool is_numa = !options.numa.empty() && wrong.starts_with("numa ");
@@ -314,6 +317,17 @@ std::optional<std::string> wrong_rails(const std::string& node, const std::strin
   return std::nullopt;
 }
 
+/// A fabric is an Ethernet, whatever versions of RoCE its nodes have, or an InfiniBand.
+std::optional<std::string> wrong_medium(const ExecOptions& options, const std::string& nic,
+                                        const std::string& wire_of_fabric) {
+  const auto own = host::parse_nic_tuning(nic);
+  const wire::WireKind* const common = wire::find_wire_kind(wire_of_fabric);
+  const bool is_infiniband = common != nullptr && common->is_infiniband;
+  if (!own || !own->wire || fabric::wire_of(*own).is_infiniband == is_infiniband) return std::nullopt;
+  return fmt::format("--wire {}: fabric '{}' is {}: leave the option out", fabric::wire_of(*own).name, options.fabric,
+                     is_infiniband ? "an InfiniBand" : "an Ethernet");
+}
+
 /// Plugs the program in where a fabric process serves the fabric. An error is one line.
 std::optional<std::string> find_fabric(const ExecOptions& options, host::LaunchEnvironment& plan) {
   if (plan.link.empty()) plan.link = host::kLinkKindDefault.name;
@@ -341,6 +355,7 @@ std::optional<std::string> find_fabric(const ExecOptions& options, host::LaunchE
   if (options.devices.empty() && hello->rails > 1) plan.devices = std::to_string(hello->rails / own.ports);
   plan.link = "fabric";
   const host::OwnDevices plugged = host::devices_of({plan.devices, plan.node, plan.link, plan.ports});
+  if (const auto error = wrong_medium(options, plan.nic, hello->wire)) return error;
   plan.nic = with_wire(at_speed_of_cables(plan, *hello, plugged), hello->wire);
   if (!options.counts()) plan.stats_path = hello->stats_path;
   return std::nullopt;

@@ -72,8 +72,8 @@ void declare(CommandLine& line, ServeOptions& options) {
   line.option("--planes", options.planes, "separate|shared",
               "switches of its own for each rail, or all rails in one network [separate]");
   line.option("--wire", options.wire, "WIRE",
-              "which RoCE the GIDs of its nodes stand for, unless `verbena exec --wire` says otherwise: roce-v2, "
-              "roce-v1, or roce for each address by both [roce-v2]");
+              "infiniband, or which RoCE the GIDs of its nodes stand for, unless `verbena exec --wire` says otherwise: "
+              "roce-v2, roce-v1, or roce for each address by both [roce-v2]");
   line.option("--rate", options.rate, "RATE", "of every cable, such as 10Gbps; 0: frames take no time");
   line.option("--delay", options.delay, "TIME", "of every cable, such as 5us");
   line.option("--queue", options.queue, "BYTES", "of every port; what does not fit is lost");
@@ -187,6 +187,23 @@ Error make_topology(const ServeOptions& options, host::FabricOptions& into) {
   return make_shape(options, static_cast<std::uint32_t>(*nodes), {cable, cable}, into.topology);
 }
 
+/// Which medium the cables are, and what its ports have of the shape's parameters then.
+Error take_wire(const ServeOptions& options, host::FabricOptions& into) {
+  const wire::WireKind* const kind = wire::find_wire_kind(options.wire);
+  if (options.wire.empty()) return std::nullopt;
+  if (kind == nullptr) return fmt::format("--wire '{}': want {}", options.wire, host::wire_rule(options.wire));
+  const bool was_infiniband = into.topology.medium == wire::Medium::infiniband;
+  if (!options.file.empty() && kind->is_infiniband != was_infiniband)
+    return fmt::format("--wire {}: FILE says the medium: write `wire: infiniband` there", options.wire);
+  into.wire = options.wire;
+  if (!kind->is_infiniband || was_infiniband) return std::nullopt;
+  if (!options.qos.empty()) return "--qos: InfiniBand's lanes have credits; a FILE says what can be said of them";
+  into.topology.medium = wire::Medium::infiniband;
+  into.topology.qos = fabric::infiniband_qos();
+  if (const auto checked = fabric::check(into.topology); !checked) return "--wire infiniband: " + checked.error();
+  return std::nullopt;
+}
+
 /// The classes that the command line gives, whatever the topology has, and what is to be said of them.
 Error take_qos(const std::string& text, fabric::Topology& topology) {
   if (!text.empty()) {
@@ -245,10 +262,8 @@ Error make_options(const ServeOptions& options, host::FabricOptions& into) {
   else if (!options.spread.empty())
     return fmt::format("--spread {}: flow or packet{}", options.spread,
                        fabric::did_you_mean(options.spread, {"flow", "packet"}));
+  if (auto error = take_wire(options, into)) return error;
   if (auto error = take_qos(options.qos, into.topology)) return error;
-  if (!options.wire.empty() && wire::find_wire_kind(options.wire) == nullptr)
-    return fmt::format("--wire '{}': want {}", options.wire, host::wire_rule(options.wire));
-  if (!options.wire.empty()) into.wire = options.wire;
   const auto seed = parse_number(options.seed, 0, UINT64_MAX);
   if (!seed) return fmt::format("--seed {}: not a whole number such as 7", options.seed);
   into.seed = *seed;

@@ -13,6 +13,7 @@
 #include <span>
 
 #include "wire/headers.h"
+#include "wire/path_address.h"
 
 namespace verbena::wire {
 
@@ -47,7 +48,7 @@ class FlowKey {
 };
 
 /// destination_qpn() for frames without a key.
-std::optional<Qpn> find_destination_qpn(std::span<const std::byte> frame);
+std::optional<Qpn> find_destination_qpn(std::span<const std::byte> frame, Medium medium = Medium::ethernet);
 /// The QP that a frame is for, whatever else is wrong with it. Nothing: it has no place for one.
 inline std::optional<Qpn> destination_qpn(std::span<const std::byte> frame) {
   constexpr std::size_t kOffset = 4;  // in the BTH: an octet that is reserved, then three

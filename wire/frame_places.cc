@@ -41,8 +41,8 @@ void mark_congestion_at(std::span<std::byte> frame, const FramePlaces& places) {
   layout_detail::store_big_endian<2>(checksum_at, ~sum & 0xffffu);
 }
 
-std::optional<Qpn> find_destination_qpn(std::span<const std::byte> frame) {
-  const auto places = find_places(frame);
+std::optional<Qpn> find_destination_qpn(std::span<const std::byte> frame, Medium medium) {
+  const auto places = find_places(frame, medium);
   if (!places || !has_bth(frame, *places)) return std::nullopt;
   return BthLayout::parse(frame.subspan(places->bth_at).first<BthLayout::bytes>()).dest_qp;
 }

@@ -77,7 +77,7 @@ class FrameTemplate {
   std::size_t trailer_bytes() const { return headers_.trailer_bytes; }
   /// By which the frames leave the sender's NIC.
   std::uint8_t port() const { return headers_.port; }
-  /// DSCP and ECN; 0 as well: there are no headers.
+  /// DSCP and ECN, or on InfiniBand the service level in the place of the DSCP; 0 as well: there are no headers.
   std::uint8_t traffic_class() const {
     const std::byte* const network = headers_.octets.data() + headers_.network_at;
     return static_cast<std::uint8_t>(layout_detail::load_big_endian<2>(network) >> headers_.class_shift);

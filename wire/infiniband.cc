@@ -87,9 +87,10 @@ void begin(const FramePath& path, FrameHeaders& into) {
     grh.destination = path.destination;
     into.append(GrhLayout::emit(grh));
   }
-  const FramePlaces places = infiniband_places(lrh.next_header);
-  into.network_at = places.network_at;
-  into.class_shift = places.class_shift;
+  // What a NIC asks its port for room by is the service level, in the place of the DSCP (FrameTemplate::traffic_class).
+  constexpr std::uint8_t kServiceLevelShift = 2;
+  into.network_at = 0;
+  into.class_shift = kServiceLevelShift;
 }
 
 void fit(FrameHeaders& headers, std::size_t transport_bytes) {

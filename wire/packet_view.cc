@@ -50,6 +50,11 @@ PathAddress NetworkView::last_hop() const {
   return {lrh.source, lrh.service_level};
 }
 
+Lid NetworkView::local_destination() const {
+  if (encapsulation().is_on_ethernet) return kLidNone;
+  return packet_.header<LocalRouteHeaderLayout>(0).destination;
+}
+
 std::uint8_t NetworkView::hop_limit() const {
   constexpr std::size_t kGrhHopLimitAt = 7;
   if (packet_.has_ip()) return packet_.ip().hop_limit();

@@ -73,6 +73,8 @@ class NetworkView {
   bool is_congestion_marked() const;
   /// The address from which the packet came over its last wire.
   PathAddress last_hop() const;
+  /// On InfiniBand: the LID that the packet goes to within the subnet. kLidNone: it is not on InfiniBand.
+  Lid local_destination() const;
   /// How many routers it may still pass; 0 as well: it has no header that says so.
   std::uint8_t hop_limit() const;
   /// What tells the flows between two ports apart: the UDP source port. 0 as well: there is nothing of that kind.

@@ -1,4 +1,5 @@
-// RoceVersion: which RoCE a port's GID stands for, and WireKind: which of them the GID tables of a network have.
+// RoceVersion: which RoCE a port's GID stands for, and WireKind: what a network's ports are: RoCE's by which versions, or
+// InfiniBand's.
 //
 // Solely the two tables of words. How a version's frames look is encapsulation.h's, what a GID table holds is said by
 // whoever makes one (host/node/identity.h). libc only: the path shim includes it.
@@ -22,6 +23,7 @@ struct WireKind {
   std::string_view name;
   bool has_v1;
   bool has_v2;
+  bool is_infiniband = false;  // its ports are no Ethernet's, and have LIDs
 
   constexpr bool has(RoceVersion version) const { return version == RoceVersion::v1 ? has_v1 : has_v2; }
   constexpr bool operator==(const WireKind& other) const { return name == other.name; }
@@ -31,9 +33,10 @@ inline constexpr WireKind kWireKinds[] = {
     {"roce-v2", false, true},
     {"roce-v1", true, false},
     {"roce", true, true},
+    {"infiniband", false, false, true},
 };
 inline constexpr const WireKind& kWireKindDefault = kWireKinds[0];
-inline constexpr std::string_view kWireRule = "roce-v2, roce-v1, or roce for both";
+inline constexpr std::string_view kWireRule = "roce-v2, roce-v1, roce for both, or infiniband";
 
 /// Null: there is no such word.
 constexpr const WireKind* find_wire_kind(std::string_view name) {

@@ -30,6 +30,7 @@ class Outbox {
 
   /// `origin`: the source's addresses and UDP port; the rest of it does not count.
   explicit Outbox(const wire::FramePath& origin) : origin_(origin) {}
+  void move_to(const wire::PathAddress& address) { origin_.from = address; }
 
   bool empty() const { return waiting_.empty(); }
   /// Returns how many datagrams left.

@@ -109,8 +109,8 @@ FrameMarking look_at_marking(std::span<const std::byte> frame) {
   return {static_cast<std::uint8_t>(wire::traffic_class_of(frame, *places) >> kDscpShift), places->priority};
 }
 
-std::optional<wire::Gid> look_at_source(std::span<const std::byte> frame) {
-  const auto places = wire::find_places(frame);
+std::optional<wire::Gid> look_at_source(std::span<const std::byte> frame, wire::Medium medium) {
+  const auto places = wire::find_places(frame, medium);
   return places ? std::optional(wire::source_of(frame, *places)) : std::nullopt;
 }
 

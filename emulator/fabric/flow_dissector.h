@@ -38,6 +38,6 @@ struct FrameMarking {
 FrameMarking look_at_marking(std::span<const std::byte> frame);
 
 /// Nothing: its encapsulation is not known.
-std::optional<wire::Gid> look_at_source(std::span<const std::byte> frame);
+std::optional<wire::Gid> look_at_source(std::span<const std::byte> frame, wire::Medium medium = wire::Medium::ethernet);
 
 }  // namespace verbena::fabric

@@ -369,8 +369,7 @@ void NetworkQos::link_is_up(Time now, DirectionNumber number) {
 // -- What hosts ask
 
 Time NetworkQos::has_room_at(Time now, DirectionNumber way, std::uint8_t ip_traffic_class) const {
-  constexpr unsigned kDscpShift = 2;
-  const TrafficClass traffic_class = qos_.trust == Trust::dscp ? qos_.class_of_dscp[ip_traffic_class >> kDscpShift] : 0;
+  const TrafficClass traffic_class = qos_.class_of_octet(ip_traffic_class);
   const EgressPort& egress = ports_[way].egress;
   if (leads_nowhere(network_, way)) return network_.directions[way].has_room_at(now);
   if (egress.frames_of(traffic_class) < kHostQueueFrames) return now;

@@ -25,9 +25,11 @@ constexpr std::uint64_t kNumaNodeMax = 1023;  // MAX_NUMNODES of Linux on x86-64
 constexpr std::array<Named<std::uint64_t>, 5> kMtus{
     {{"256", 256}, {"512", 512}, {"1024", 1024}, {"2048", 2048}, {"4096", 4096}}};
 
-static_assert(std::size(wire::kWireKinds) == 3, "the row of `wire` names each");
-constexpr std::array<Named<std::uint64_t>, 3> kWires{
-    {{wire::kWireKinds[0].name, 0}, {wire::kWireKinds[1].name, 1}, {wire::kWireKinds[2].name, 2}}};
+static_assert(std::size(wire::kWireKinds) == 4, "the row of `wire` names each");
+constexpr std::array<Named<std::uint64_t>, 4> kWires{{{wire::kWireKinds[0].name, 0},
+                                                      {wire::kWireKinds[1].name, 1},
+                                                      {wire::kWireKinds[2].name, 2},
+                                                      {wire::kWireKinds[3].name, 3}}};
 
 // -- How a member keeps a value
 
@@ -305,6 +307,7 @@ void apply(const NicSettings& settings, nic::QpAttributes& attributes, std::span
 void use_wire(const wire::WireKind& wire, nic::NicConfig& config) {
   const wire::Gid address = config.gids[0].gid;
   config.gid_count = 0;
+  if (wire.is_infiniband) config.gids[config.gid_count++] = {address, wire::kInfiniBand};
   for (const wire::RoceVersion version : {wire::RoceVersion::v1, wire::RoceVersion::v2})
     if (wire.has(version)) config.gids[config.gid_count++] = {address, wire::encapsulation_of(version)};
 }

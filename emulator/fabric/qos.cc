@@ -42,11 +42,19 @@ TrafficClass Qos::class_of(std::span<const std::byte> frame) const {
   return trust == Trust::pcp ? marking.pcp : class_of_dscp[marking.dscp];
 }
 
+TrafficClass Qos::class_of_octet(std::uint8_t octet) const {
+  constexpr unsigned kDscpShift = 2;
+  const unsigned marking = octet >> kDscpShift;
+  if (trust == Trust::service_level) return static_cast<TrafficClass>(marking % kTrafficClasses);
+  return trust == Trust::dscp ? class_of_dscp[marking] : TrafficClass{0};
+}
+
 std::uint64_t Qos::dscps_of(ClassMask classes) const {
-  if (trust == Trust::pcp) return (classes & bit_of(0)) != 0 ? UINT64_MAX : 0;
+  constexpr unsigned kDscpShift = 2;
   std::uint64_t dscps = 0;
-  for (std::size_t dscp = 0; dscp < class_of_dscp.size(); ++dscp)
-    if ((classes & bit_of(class_of_dscp[dscp])) != 0) dscps |= std::uint64_t{1} << dscp;
+  for (unsigned dscp = 0; dscp < class_of_dscp.size(); ++dscp)
+    if ((classes & bit_of(class_of_octet(static_cast<std::uint8_t>(dscp << kDscpShift)))) != 0)
+      dscps |= std::uint64_t{1} << dscp;
   return dscps;
 }
 

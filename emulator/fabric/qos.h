@@ -104,6 +104,8 @@ struct Qos {
   /// How many pause groups have headroom at each port.
   std::uint32_t lossless_groups() const;
   TrafficClass class_of(std::span<const std::byte> frame) const;
+  /// By what a NIC says of a frame that it is about to send (wire::FrameTemplate::traffic_class).
+  TrafficClass class_of_octet(std::uint8_t octet) const;
   /// The DSCPs whose packets, without a VLAN tag, have one of these classes: bit D for DSCP D.
   std::uint64_t dscps_of(ClassMask classes) const;
 };

@@ -36,6 +36,19 @@ void Nic::set_port_up(std::uint32_t port, bool up) {
   nic.raise(up ? AsyncEventType::port_active : AsyncEventType::port_error, port, 0, nic.counters.of(port));
 }
 
+void Nic::set_port_lids(std::uint32_t port, wire::Lid base, std::uint8_t lmc) {
+  PortConfig& own = state_->config.ports[port - 1];
+  if (own.lid == base && own.lmc == lmc) return;
+  own.lid = base;
+  own.lmc = lmc;
+  raise_port_event(port, AsyncEventType::lid_change);
+}
+
+void Nic::raise_port_event(std::uint32_t port, AsyncEventType type) {
+  NicState& nic = *state_;
+  if (!nic.is_removed) nic.raise(type, port, 0, nic.counters.of(port));
+}
+
 void Nic::remove_device(Time now) {
   NicState& nic = *state_;
   nic.now = now;
@@ -81,15 +94,17 @@ bool is_for_arrival_port(const NicState& nic, const wire::PacketView& packet) {
   const std::uint8_t port = nic.arrival_port;
   const Qp* const qp = nic.qpns.find(packet.bth().dest_qp);
   if (qp != nullptr && qp->attributes.port != port) return false;
-  return packet.destination().is_multicast() || std::ranges::any_of(nic.config.gids_of(port), [&](const GidEntry& own) {
-           return packet.network().is_to(own.gid);
-         });
+  const wire::Gid to = packet.destination();
+  if (const auto lid = wire::lid_of(to)) return nic.config.port(port).has_lid(*lid);
+  return to.is_multicast() || std::ranges::any_of(nic.config.gids_of(port),
+                                                  [&](const GidEntry& own) { return packet.network().is_to(own.gid); });
 }
 
 /// Why a packet is none by its version of RoCE: the address that it names has no GID of that version, or its QP's path
-/// has one of another.
+/// has one of another. InfiniBand has no versions.
 std::optional<Counter> objection_to_version(const NicState& nic, const wire::PacketView& packet) {
   const wire::Encapsulation& by = packet.network().encapsulation();
+  if (!by.is_on_ethernet) return std::nullopt;
   const bool is_for_group = packet.destination().is_multicast();
   const auto gids = nic.config.gids_of(nic.arrival_port);
   if (std::ranges::none_of(gids, [&](const GidEntry& own) {
@@ -151,7 +166,7 @@ Sent send_one(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
 /// no IP header follows.
 [[gnu::cold, gnu::noinline]] bool parse_otherwise(NicState& nic, std::span<const std::byte> frame, wire::IcrcState icrc,
                                                   Result<wire::PacketView, wire::ParseError>& into) {
-  if (nic.config.ports[0].lid == wire::kLidNone) {
+  if (nic.config.medium() == wire::Medium::ethernet) {
     receive_unparsed(nic, frame);
     return false;
   }

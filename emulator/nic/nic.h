@@ -45,6 +45,13 @@ class Nic {
   /// port_active is raised. The transport goes on: what it sends meanwhile vanishes on the dead cable, and its timers
   /// say so.
   void set_port_up(std::uint32_t port, bool up);
+  /// On InfiniBand a subnet manager has given the port 2^lmc LIDs from `base` on (config()); kLidNone: none. lid_change
+  /// is raised if these are others than before. Paths that QPs and address handles have keep the LID they were made
+  /// with.
+  void set_port_lids(std::uint32_t port, wire::Lid base, std::uint8_t lmc);
+  /// Something of the port has changed that the NIC does not keep: sm_change, pkey_change, gid_change,
+  /// client_reregister.
+  void raise_port_event(std::uint32_t port, AsyncEventType type);
 
   /// The device goes for good, as when its slot loses power (IBTA 11.6.3.3, local catastrophic error): QPs fail and
   /// flush what they hold, device_fatal is raised, no frame is taken and none leaves. No QP changes its state any more:

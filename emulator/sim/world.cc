@@ -104,6 +104,7 @@ World::State::State(fabric::Topology topology, std::span<const nic::NicConfig> n
       host.config.gids[0].encapsulation = &wire::kInfiniBand;
       host.config.gid_count = 1;
       host.config.ports[0].lid = host_lid(id);
+      host.config.ports[0].medium = wire::Medium::infiniband;
     }
     for (std::uint8_t i = 0; i < host.config.gid_count; ++i)
       host.config.gids[i].gid = host_address(id, topology.medium);

@@ -103,10 +103,8 @@ fabric::NicSettings read_profile(const Value& value, const std::string& file_nam
   value.wrong("there is no such profile; looked for " + looked_in + profile_meant(name, std::span(folders).subspan(1)));
 }
 
-constexpr std::string_view kInfiniBandWord = "infiniband";
-
 std::string wire_meant(const std::string& word) {
-  std::vector<std::string_view> names{kInfiniBandWord};
+  std::vector<std::string_view> names;
   for (const wire::WireKind& kind : wire::kWireKinds) names.push_back(kind.name);
   return fabric::did_you_mean(word, names);
 }
@@ -143,7 +141,8 @@ void read_nic_words(const Section& section, std::span<const fabric::NicWord> wor
 
 wire::Medium read_medium(const Section& scenario) {
   const auto value = scenario.find("wire");
-  return value && value->word() == kInfiniBandWord ? wire::Medium::infiniband : wire::Medium::ethernet;
+  const wire::WireKind* const kind = value ? wire::find_wire_kind(value->word()) : nullptr;
+  return kind != nullptr && kind->is_infiniband ? wire::Medium::infiniband : wire::Medium::ethernet;
 }
 
 std::vector<NicSettings> read_nics(const Section& scenario, const ElementNames& names, const std::string& file_name,
@@ -151,16 +150,16 @@ std::vector<NicSettings> read_nics(const Section& scenario, const ElementNames& 
   const fabric::Topology& topology = names.topology();
   const bool is_infiniband = topology.medium == wire::Medium::infiniband;
   NicSettings common;
-  if (const auto value = scenario.find("wire"); value && !is_infiniband) {
+  if (const auto value = scenario.find("wire")) {
     const wire::WireKind* const kind = wire::find_wire_kind(value->word());
-    if (kind == nullptr)
-      value->wrong("use " + std::string(wire::kWireRule) + ", or " + std::string(kInfiniBandWord) +
-                   wire_meant(value->word()));
+    if (kind == nullptr) value->wrong("use " + std::string(wire::kWireRule) + wire_meant(value->word()));
     common.wire = static_cast<std::uint8_t>(kind - wire::kWireKinds);
   }
   const auto read_section = [&](const Section& nic, std::uint32_t host, NicSettings& settings) {
-    if (const auto value = nic.find("wire"); value && is_infiniband)
-      value->wrong("with wire: infiniband no NIC has RoCE");
+    if (const auto value = nic.find("wire"))
+      if (const wire::WireKind* const kind = wire::find_wire_kind(value->word());
+          is_infiniband || (kind != nullptr && kind->is_infiniband))
+        value->wrong("all NICs of a network are on InfiniBand or none is: say `wire:` for the scenario");
     read_nic(nic, file_name, options, {topology.rail_of(host), topology.rails}, settings);
   };
   std::vector<NicSettings> nics(topology.hosts, common);

@@ -22,7 +22,7 @@ void RealCheckers::observe(const fabric::ObservedFrame& frame) {
   const fabric::AtNic where = fabric::at_nic(frame, topology_);
   if (where == fabric::AtNic::no) return;
   const bool arrives = where == fabric::AtNic::arrives;
-  const auto packet = wire::parse_cut_frame(frame.frame);
+  const auto packet = wire::parse_cut_on(topology_.medium, frame.frame);
   if (!packet) return;  // cut by a fault
   if (++frames_ == 1) begin_ = frame.time;
   if (!arrives) learn(*packet);

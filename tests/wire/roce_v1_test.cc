@@ -223,7 +223,9 @@ BOOST_AUTO_TEST_CASE(the_words_of_wires_are_found) {
   BOOST_TEST(find_wire_kind("roce")->has_v2);
   BOOST_TEST(!find_wire_kind("roce-v1")->has(RoceVersion::v2));
   BOOST_TEST(!kWireKindDefault.has(RoceVersion::v1));
-  BOOST_TEST(find_wire_kind("infiniband") == nullptr);
+  BOOST_TEST(find_wire_kind("infiniband")->is_infiniband);
+  BOOST_TEST(!find_wire_kind("infiniband")->has(RoceVersion::v1));
+  BOOST_TEST(find_wire_kind("ethernet") == nullptr);
   BOOST_TEST(gid_type_text(RoceVersion::v1) == "IB/RoCE v1");
   BOOST_TEST(gid_type_text(RoceVersion::v2) == "RoCE v2");
 }

@@ -18,6 +18,7 @@ namespace {
 constexpr std::uint8_t kPacketLifetime = 16;
 constexpr std::uint8_t kRate100Gbps = 16;  // enum ib_rate
 constexpr std::uint32_t kFlowLabelMask = 0xfffff;
+constexpr std::uint8_t kHopLimitOfSubnet = 1;
 
 /// Whether an ID of the port space `own` may have the service ID of this name: cma_select_ib_ps of the kernel.
 bool has_service_id_of(std::uint16_t own, const sockaddr_ib& name) {
@@ -37,6 +38,12 @@ void fill_path(Id& id, const host::Engine& engine) {
   path.address = id.destination.gid;
   path.source = id.source.gid;
   path.next_hop = id.next_hop;
+  if (id.device_port->is_infiniband()) {
+    // What an IPoIB would tell of the address: the GID of its port. The way stays within the subnet.
+    path.address = host::link_local_of(host::node_of(id.destination.gid)).value_or(id.destination.gid);
+    path.source = id.own_gid();
+    path.hop_limit = kHopLimitOfSubnet;
+  }
   path.traffic_class = id.traffic_class.value_or(id.device_port->default_traffic_class());
   const std::uint32_t ports = id.source.port * 31u + id.destination.port;  // as the kernel mixes them
   path.flow_label = ports & kFlowLabelMask;

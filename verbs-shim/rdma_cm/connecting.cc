@@ -275,7 +275,16 @@ int Commands::notify(const Call& call) {
 
 namespace {
 /// The GID of a group as cma_iboe_set_mgid of the kernel has it: in RoCE v1, an IPv4 group is one of global scope.
+/// On InfiniBand it is that of IPoIB (RFC 4391, clause 4: link-local scope, the default P_Key) with the signature of
+/// rdma_cm (cma_set_mgid).
 wire::Gid group_address(wire::Gid group, const wire::Encapsulation& encapsulation) {
+  if (group.is_ipv4() && &encapsulation == &wire::kInfiniBand) {
+    constexpr std::uint8_t kUpperBitsOfGroup = 0x0f;
+    wire::Gid made{{0xff, 0x12, 0x40, 0x01, 0xff, 0xff}};
+    std::copy(group.octets.begin() + 12, group.octets.end(), made.octets.begin() + 12);
+    made.octets[12] &= kUpperBitsOfGroup;
+    return made;
+  }
   if (!group.is_ipv4() || &encapsulation != &wire::kRoceV1) return group;
   group.octets[0] = 0xff;
   group.octets[1] = 0x0e;
@@ -301,6 +310,7 @@ int Commands::join(Id& id, const Call& call, std::uint64_t uid, std::uint64_t re
   cm::Path path = id.path;
   path.encapsulation = &id.device_port->default_encapsulation();
   path.address = group_address(group.gid, *path.encapsulation);
+  if (id.device_port->is_infiniband()) path.next_hop = wire::PathAddress(host::static_group_lid(path.address), 0);
   path.traffic_class = id.traffic_class.value_or(id.device_port->default_traffic_class());
   fill_ah(path, *id.device_port, event.param.ud.ah_attr);
   event.param.ud.qp_num = kMulticastQpn;

@@ -109,8 +109,10 @@ void Endpoints::take_request(DevicePort& at, const cm::Event& event) {
   const wire::IpAddressingHeader addresses = addresses_of(event);
   const bool is_ipv4 = addresses.ip_version == 4;
   const sa_family_t family = is_ipv4 ? AF_INET : AF_INET6;
-  id->source = at.address_of(family, event.path.source, listener->source.port);
-  id->destination = at.address_of(family, event.path.address, addresses.source_port);
+  const bool is_infiniband = at.is_infiniband();  // whose GIDs are no addresses of IP
+  id->source = at.address_of(family, is_infiniband ? at.gid() : event.path.source, listener->source.port);
+  id->destination = at.address_of(family, is_infiniband ? host::node_of(event.path.address) : event.path.address,
+                                  addresses.source_port);
   id->next_hop = event.path.next_hop;
   id->path = event.path;
   id->traffic_class = listener->traffic_class;

@@ -83,10 +83,26 @@ std::size_t bytes_of(const Address& address) {
 
 wire::Gid Id::own_gid() const {
   if (device_port == nullptr) return {};
+  if (device_port->is_infiniband()) return device_port->identity().gids[0].gid;
   return source.needs_scope() ? source.gid : device_port->gid();
 }
 
+wire::Gid Id::peer_gid() const {
+  if (device_port == nullptr || !device_port->is_infiniband()) return destination.gid;
+  return host::link_local_of(host::node_of(destination.gid)).value_or(destination.gid);
+}
+
 void fill_ah(const cm::Path& path, const DevicePort& from, ib_uverbs_ah_attr& ah) {
+  ah.port_num = from.number();
+  if (from.is_infiniband()) {
+    ah.dlid = path.next_hop.lid().value();
+    ah.sl = path.next_hop.service_level();
+    ah.is_global = path.next_hop.lid().is_multicast() ? 1 : 0;
+    if (ah.is_global == 0) return;
+    std::ranges::copy(path.address.octets, ah.grh.dgid);
+    ah.grh.hop_limit = 1;
+    return;
+  }
   const auto version = path.encapsulation == &wire::kRoceV1 ? wire::RoceVersion::v1 : wire::RoceVersion::v2;
   const wire::Gid& own = path.source == wire::Gid{} ? from.gid() : path.source;
   ah.grh.sgid_index = static_cast<std::uint8_t>(from.identity().gid_index({own, version}).value_or(0));
@@ -95,7 +111,6 @@ void fill_ah(const cm::Path& path, const DevicePort& from, ib_uverbs_ah_attr& ah
   ah.grh.hop_limit = path.hop_limit;
   ah.grh.traffic_class = path.traffic_class;
   ah.is_global = 1;
-  ah.port_num = from.number();
 }
 
 void report(Id& id, UserEvent type, std::int32_t status) {

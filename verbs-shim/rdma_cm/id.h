@@ -110,6 +110,8 @@ struct Id {
   bool is_datagram() const { return qp_type == IBV_QPT_UD; }
   /// Its address at the device port, as a GID of the port's table.
   wire::Gid own_gid() const;
+  /// Of the other end, whose address is `destination`.
+  wire::Gid peer_gid() const;
   bool owns_port() const { return !claims.empty(); }
 };
 

@@ -53,6 +53,7 @@ Address DevicePort::address_towards(const Address& destination, const Address& s
 }
 
 const wire::Encapsulation& DevicePort::default_encapsulation() const {
+  if (is_infiniband()) return wire::kInfiniBand;
   return wire::encapsulation_of(host::default_roce_mode(opened_->device().config.fabric, identity()));
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "emulator/host/engine/engine.h"
+#include "emulator/host/node/infiniband_port.h"
 #include "verbs-shim/rdma_cm/id.h"
 #include "verbs-shim/verbs/devices.h"
 #include "wire/result.h"
@@ -49,12 +50,17 @@ class DevicePort {
   const host::DeviceIdentity& identity() const { return opened_->device().ports[number_ - 1]; }
   __be64 guid() const { return node_guid(opened_->device()); }
   const wire::Gid& gid() const { return identity().address; }
+  bool is_infiniband() const { return identity().is_infiniband; }
   /// The address that an ID with this source has towards a destination: a link-local one where either is one and the
   /// port has one, with its interface.
   Address address_towards(const Address& destination, const Address& source) const;
   /// The same by one of the port's GIDs.
   Address address_of(sa_family_t family, const wire::Gid& gid, std::uint16_t port) const;
 
+  /// What its subnet manager has set. Of a port on InfiniBand.
+  host::ManagedPort infiniband_port() const {
+    return host::infiniband_port(opened_->device().config.fabric, identity(), true);
+  }
   /// What an administrator has set for connections that begin here, or the default (host/node/roce_mode.h).
   const wire::Encapsulation& default_encapsulation() const;
   std::uint8_t default_traffic_class() const;

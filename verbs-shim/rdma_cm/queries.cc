@@ -75,7 +75,7 @@ int query_gids(const Call& call, const Id& id, std::uint64_t into) {
   rdma_ucm_query_addr_resp response{};
   write_device(id, response);
   write_infiniband_address(id, id.source, id.own_gid(), response.src_addr);
-  write_infiniband_address(id, id.destination, id.device_port != nullptr ? id.destination.gid : wire::Gid{},
+  write_infiniband_address(id, id.destination, id.device_port != nullptr ? id.peer_gid() : wire::Gid{},
                            response.dst_addr);
   response.src_size = response.dst_size = sizeof(sockaddr_ib);
   return respond(call, into, &response, sizeof response);
@@ -95,10 +95,16 @@ int query_path(const Call& call, const Id& id, std::uint64_t into) {
   if (response.paths == 0 || !has_room) return respond(call, into, &response, sizeof(rdma_ucm_query_path_resp));
   response.path.flags = IBV_PATH_FLAG_GMP | IBV_PATH_FLAG_PRIMARY | IBV_PATH_FLAG_BIDIRECTIONAL;
   ibv_path_record& path = response.path.path;
-  std::ranges::copy(id.destination.gid.octets, path.dgid.raw);
+  std::ranges::copy(id.peer_gid().octets, path.dgid.raw);
   std::ranges::copy(id.own_gid().octets, path.sgid.raw);
   path.flowlabel_hoplimit = htobe32(id.path.flow_label << kFlowLabelShift | id.path.hop_limit);
   path.tclass = id.path.traffic_class;
+  if (id.device_port->is_infiniband()) {
+    constexpr unsigned kServiceLevelMask = 0xf;
+    path.slid = htobe16(id.device_port->infiniband_port().base_lid);
+    path.dlid = htobe16(id.path.next_hop.lid().value());
+    path.qosclass_sl = htobe16(id.path.next_hop.service_level() & kServiceLevelMask);
+  }
   path.reversible_numpath = kReversible | kOnePath;
   path.pkey = htobe16(kPkey);
   path.mtu = exactly(id.path.mtu);
@@ -127,7 +133,7 @@ int Commands::query_route(const Call& call) {
     response.ibdev_index = id->device_port->identity().number.device;
     response.port_num = id->device_port->number();
     ib_user_path_rec& route = response.ib_route[0];
-    std::ranges::copy(id->destination.gid.octets, route.dgid);
+    std::ranges::copy(id->peer_gid().octets, route.dgid);
     std::ranges::copy(id->own_gid().octets, route.sgid);
     response.num_paths = has_route(*id) ? 1 : 0;
     route.pkey = kPkey;
@@ -135,6 +141,11 @@ int Commands::query_route(const Call& call) {
       route.flow_label = htonl(id->path.flow_label);
       route.hop_limit = id->path.hop_limit;
       route.traffic_class = id->path.traffic_class;
+      if (id->device_port->is_infiniband()) {
+        route.slid = htons(id->device_port->infiniband_port().base_lid);
+        route.dlid = htons(id->path.next_hop.lid().value());
+        route.sl = id->path.next_hop.service_level();
+      }
       route.reversible = 1;
       route.numb_path = 1;
       route.mtu_selector = route.rate_selector = route.packet_life_time_selector = kExactly;

@@ -47,6 +47,10 @@ constexpr Row file(const char* path, ContentWriter write, unsigned argument = 0)
 constexpr Row gid_file(const char* path, ContentWriter write, unsigned index) {
   return {path, NodeKind::file, nullptr, write, index, has_gid};
 }
+/// The network interface of such an entry. On InfiniBand no entry has one.
+constexpr Row device_file(const char* path, unsigned index) {
+  return {path, NodeKind::file, nullptr, write_network_device, index, has_network_device};
+}
 /// A file of configfs, which can be written.
 constexpr Row setting(const char* path, ContentWriter write, decltype(Row::set) set, host::PortDefault what) {
   return {path, NodeKind::file, nullptr, write, static_cast<unsigned>(what), nullptr, set};
@@ -176,7 +180,7 @@ constexpr Row kRows[] = {
     file(IBDEV "/uevent", write_class_event),
     directory(IBDEV "/ports"),
     directory(PORT),
-    file(PORT "/cap_mask", "0x04010000\n"),
+    file(PORT "/cap_mask", write_capabilities),
     directory(PORT "/counters"),
     port_counter(PORT "/counters/port_xmit_data", PortCounter::port_xmit_data),
     port_counter(PORT "/counters/port_rcv_data", PortCounter::port_rcv_data),
@@ -203,10 +207,10 @@ constexpr Row kRows[] = {
 #undef VERBENA_NIC_COUNTER
         directory(PORT "/gid_attrs"),
     directory(PORT "/gid_attrs/ndevs"),
-    file(PORT "/gid_attrs/ndevs/0", write_network_device, 0),
-    gid_file(PORT "/gid_attrs/ndevs/1", write_network_device, 1),
-    gid_file(PORT "/gid_attrs/ndevs/2", write_network_device, 2),
-    gid_file(PORT "/gid_attrs/ndevs/3", write_network_device, 3),
+    device_file(PORT "/gid_attrs/ndevs/0", 0),
+    device_file(PORT "/gid_attrs/ndevs/1", 1),
+    device_file(PORT "/gid_attrs/ndevs/2", 2),
+    device_file(PORT "/gid_attrs/ndevs/3", 3),
     directory(PORT "/gid_attrs/types"),
     file(PORT "/gid_attrs/types/0", write_gid_type, 0),
     gid_file(PORT "/gid_attrs/types/1", write_gid_type, 1),
@@ -218,14 +222,14 @@ constexpr Row kRows[] = {
     gid_file(PORT "/gids/2", write_gid, 2),
     gid_file(PORT "/gids/3", write_gid, 3),
     file(PORT "/lid", write_lid),
-    file(PORT "/lid_mask_count", "0\n"),
-    file(PORT "/link_layer", "Ethernet\n"),
+    file(PORT "/lid_mask_count", write_lid_mask_count),
+    file(PORT "/link_layer", write_link_layer),
     file(PORT "/phys_state", write_physical_state),
     directory(PORT "/pkeys"),
-    file(PORT "/pkeys/0", "0xffff\n"),
+    file(PORT "/pkeys/0", write_pkey, 0),
     file(PORT "/rate", write_rate),
-    file(PORT "/sm_lid", "0x0\n"),
-    file(PORT "/sm_sl", "0\n"),
+    file(PORT "/sm_lid", write_manager_lid),
+    file(PORT "/sm_sl", write_manager_level),
     file(PORT "/state", write_port_state),
 };
 constexpr std::size_t kRowCount = std::size(kRows);

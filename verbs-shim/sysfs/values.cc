@@ -17,6 +17,7 @@
 #include "emulator/host/config/own_node.h"
 #include "emulator/host/config/variables.h"
 #include "emulator/host/node/identity.h"
+#include "emulator/host/node/infiniband_port.h"
 #include "emulator/host/node/network_device.h"
 #include "emulator/host/node/port_signal.h"
 #include "emulator/host/node/port_speed.h"
@@ -117,11 +118,6 @@ std::size_t write_network_device(char* into, std::size_t size, const host::Devic
   return finish(std::snprintf(into, size, "%s\n", host::network_device_of(of, of.address, name)), size);
 }
 
-std::size_t write_lid(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
-  const auto gid = of.address.octets;  // a LID for programs that know nothing else: the low half of the address
-  return finish(std::snprintf(into, size, "0x%x\n", gid[14] << 8 | gid[15]), size);
-}
-
 /// Only a fabric process can take the signal away.
 bool port_is_up(const host::DeviceIdentity& of) {
   if (!link_kind().has_fabric_process) {
@@ -135,12 +131,61 @@ bool port_is_up(const host::DeviceIdentity& of) {
   return up;
 }
 
+namespace {
+host::ManagedPort infiniband_port(const host::DeviceIdentity& of) {
+  const char* const fabric = host::variable(host::kFabricVariable, host::kFabricDefault);
+  return host::infiniband_port(fabric, of, port_is_up(of));
+}
+
+/// Of a port on Ethernet all of these are zero.
+std::size_t write_number(char* into, std::size_t size, const char* format, unsigned value) {
+  return finish(std::snprintf(into, size, format, value), size);
+}
+}  // namespace
+
+bool has_network_device(const host::DeviceIdentity& of, unsigned index) {
+  return !of.is_infiniband && has_gid(of, index);
+}
+
+std::size_t write_lid(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
+  return write_number(into, size, "0x%x\n", of.is_infiniband ? infiniband_port(of).base_lid : 0);
+}
+std::size_t write_lid_mask_count(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
+  return write_number(into, size, "%u\n", of.is_infiniband ? infiniband_port(of).lmc : 0);
+}
+std::size_t write_manager_lid(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
+  return write_number(into, size, "0x%x\n", of.is_infiniband ? infiniband_port(of).sm_lid : 0);
+}
+std::size_t write_manager_level(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
+  return write_number(into, size, "%u\n", of.is_infiniband ? infiniband_port(of).sm_sl : 0);
+}
+std::size_t write_capabilities(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
+  constexpr unsigned kOfRoce = 0x04010000;  // connection management, GIDs from IP addresses
+  return write_number(into, size, "0x%08x\n", of.is_infiniband ? infiniband_port(of).capability_mask : kOfRoce);
+}
+std::size_t write_link_layer(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
+  return finish(std::snprintf(into, size, "%s\n", of.is_infiniband ? "InfiniBand" : "Ethernet"), size);
+}
+std::size_t write_pkey(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned index) {
+  return write_number(into, size, "0x%04x\n", of.is_infiniband ? infiniband_port(of).pkeys[index] : host::kPkeyDefault);
+}
+
 // The words of drivers/infiniband/core/sysfs.c; a port whose interface is up but hears nothing polls (ibv_query_port).
 std::size_t write_port_state(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
-  return finish(std::snprintf(into, size, "%s\n", port_is_up(of) ? "4: ACTIVE" : "1: DOWN"), size);
+  constexpr const char* kStates[] = {"0: NOP", "1: DOWN", "2: INIT", "3: ARMED", "4: ACTIVE"};
+  const unsigned state = of.is_infiniband ? infiniband_port(of).state
+                         : port_is_up(of) ? host::kPortStateActive
+                                          : host::kPortStateDown;
+  return finish(std::snprintf(into, size, "%s\n", kStates[state < std::size(kStates) ? state : 0]), size);
 }
 std::size_t write_physical_state(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
-  return finish(std::snprintf(into, size, "%s\n", port_is_up(of) ? "5: LinkUp" : "2: Polling"), size);
+  constexpr const char* kStates[] = {
+      "0: NOP",    "1: Sleep",           "2: Polling", "3: Disabled", "4: PortConfigurationTraining",
+      "5: LinkUp", "6: LinkErrorRecover"};
+  const unsigned state = of.is_infiniband ? infiniband_port(of).physical_state
+                         : port_is_up(of) ? host::kPhysicalStateLinkUp
+                                          : host::kPhysicalStatePolling;
+  return finish(std::snprintf(into, size, "%s\n", kStates[state < std::size(kStates) ? state : 0]), size);
 }
 
 std::size_t write_rate(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {

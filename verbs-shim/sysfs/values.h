@@ -39,7 +39,14 @@ std::size_t write_gid(char* into, std::size_t size, const host::DeviceIdentity& 
 /// Of an entry of the GID table, as write_gid_type().
 std::size_t write_network_device(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
 std::size_t write_gid_type(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned index);
+bool has_network_device(const host::DeviceIdentity& of, unsigned index);
 std::size_t write_lid(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
+std::size_t write_lid_mask_count(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
+std::size_t write_manager_lid(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
+std::size_t write_manager_level(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
+std::size_t write_capabilities(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
+std::size_t write_link_layer(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
+std::size_t write_pkey(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned index);
 std::size_t write_port_state(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
 std::size_t write_physical_state(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
 std::size_t write_rate(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);

@@ -29,7 +29,7 @@ struct ReceivedAddress {
   std::uint8_t traffic_class = 0;
 };
 
-ReceivedAddress received_address(const ibv_grh& grh) {
+ReceivedAddress received_address(const ibv_grh& grh, bool is_infiniband) {
   std::uint8_t octets[sizeof grh];
   std::memcpy(octets, &grh, sizeof grh);
   ReceivedAddress address;
@@ -48,8 +48,9 @@ ReceivedAddress received_address(const ibv_grh& grh) {
   }
   constexpr std::size_t kNextHeaderAt = 6;
   address.encapsulation = octets[kNextHeaderAt] == wire::kIpProtocolUdp      ? &wire::kRoceV2
-                          : octets[kNextHeaderAt] == wire::kGrhNextHeaderIba ? &wire::kRoceV1
-                                                                             : nullptr;
+                          : octets[kNextHeaderAt] != wire::kGrhNextHeaderIba ? nullptr
+                          : is_infiniband                                    ? &wire::kInfiniBand
+                                                                             : &wire::kRoceV1;
   std::copy_n(octets + 8, 16, address.source.octets.begin());
   std::copy_n(octets + 24, 16, address.destination.octets.begin());
   address.flow_label = be32(0) & 0xfffff;
@@ -80,14 +81,30 @@ ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
   return ah;
 }
 
+namespace {
+/// What every reply on InfiniBand goes by: the LIDs of the datagram.
+void fill_local_route(const ibv_wc& wc, std::uint8_t port, ibv_ah_attr& into) {
+  into.port_num = port;
+  into.sl = wc.sl;
+  into.dlid = wc.slid;
+  into.src_path_bits = wc.dlid_path_bits;
+}
+}  // namespace
+
 int init_ah_from_wc(ibv_context* context, std::uint8_t port_num, ibv_wc* wc, ibv_grh* grh, ibv_ah_attr* ah_attr) {
   verbena::host::Engine* const engine = working_engine_of(context);
   *ah_attr = {};
-  if (engine == nullptr || !engine->nic_config().has_port(port_num) || (wc->wc_flags & IBV_WC_GRH) == 0) {
+  const bool is_infiniband = engine != nullptr && engine->nic_config().medium() == wire::Medium::infiniband;
+  const bool has_grh = (wc->wc_flags & IBV_WC_GRH) != 0;
+  if (engine == nullptr || !engine->nic_config().has_port(port_num) || (!has_grh && !is_infiniband)) {
     errno = engine == nullptr ? kNoDevice : EINVAL;
     return -1;
   }
-  const ReceivedAddress received = received_address(*grh);
+  if (!has_grh) {
+    fill_local_route(*wc, port_num, *ah_attr);
+    return 0;
+  }
+  const ReceivedAddress received = received_address(*grh, is_infiniband);
   if (received.encapsulation == nullptr) {
     errno = EPROTONOSUPPORT;
     return -1;
@@ -104,10 +121,7 @@ int init_ah_from_wc(ibv_context* context, std::uint8_t port_num, ibv_wc* wc, ibv
     return -1;
   }
   ah_attr->is_global = 1;
-  ah_attr->port_num = port_num;
-  ah_attr->sl = wc->sl;
-  ah_attr->dlid = wc->slid;
-  ah_attr->src_path_bits = wc->dlid_path_bits;
+  fill_local_route(*wc, port_num, *ah_attr);
   ah_attr->grh.dgid = gid_to(received.source);
   ah_attr->grh.sgid_index = static_cast<std::uint8_t>(found - gids.begin());
   ah_attr->grh.hop_limit = 0xff;
@@ -142,6 +156,7 @@ int resolve_eth_l2_from_gid(ibv_context* context, ibv_ah_attr* attr, std::uint8_
                             std::uint16_t* vid) {
   verbena::host::Engine* const engine = working_engine_of(context);
   if (engine == nullptr) return kNoDevice;
+  if (engine->nic_config().medium() == wire::Medium::infiniband) return EOPNOTSUPP;
   verbena::nic::AddressVector address_vector;
   if (const int error = address_vector_of(*attr, *engine, address_vector); error != 0) return error;
   std::ranges::copy(address_vector.next_hop.mac().octets, eth_mac);

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "emulator/host/node/infiniband_port.h"
 #include "emulator/host/node/network_device.h"
 #include "emulator/host/node/port_speed.h"
 #include "verbs-shim/verbs/boundary.h"
@@ -89,6 +90,26 @@ void fill_on_demand(ibv_device_attr_ex& into) {
   transports.uc_odp_caps = kMessages | IBV_ODP_SUPPORT_WRITE;
   transports.rc_odp_caps = kMessages | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
   into.xrc_odp_caps = transports.rc_odp_caps;
+}
+
+/// What a subnet manager says of a port, or the emulation in its place.
+void fill_infiniband_port(const Device& device, std::uint8_t number, bool has_signal, ibv_port_attr& into) {
+  const host::ManagedPort port = host::infiniband_port(device.config.fabric, device.ports[number - 1], has_signal);
+  into.state = static_cast<ibv_port_state>(port.state);
+  into.phys_state = port.physical_state;
+  into.active_mtu = static_cast<ibv_mtu>(port.mtu);
+  into.port_cap_flags = port.capability_mask;
+  into.bad_pkey_cntr = port.pkey_violations;
+  into.qkey_viol_cntr = port.qkey_violations;
+  into.lid = port.base_lid;
+  into.lmc = port.lmc;
+  into.sm_lid = port.sm_lid;
+  into.sm_sl = port.sm_sl;
+  into.max_vl_num = port.vl_capacity;
+  into.subnet_timeout = port.subnet_timeout;
+  into.active_width = port.width;
+  into.active_speed = port.speed;
+  into.link_layer = IBV_LINK_LAYER_INFINIBAND;
 }
 
 }  // namespace
@@ -254,21 +275,26 @@ int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attribute
   const nic::NicConfig& config = config_of(context);
   ibv_port_attr full{};
   const bool is_up = engine->run([port](nic::Nic& nic, Time) { return nic.config().port(port).is_up; });
+  const host::DeviceIdentity& identity = device_of(context->device)->ports[port - 1];
   full.state = is_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
   full.max_mtu = IBV_MTU_4096;
   full.active_mtu = mtu_to(config.port_mtu_bytes);
   full.gid_tbl_len = static_cast<int>(config.gids_of(port).size());  // what exists on this link
   full.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
   full.max_msg_sz = config.limits.max_message_bytes;
-  full.lid = lid_of(config, port);
   full.pkey_tbl_len = config.limits.pkeys;
   full.max_vl_num = 1;
-  const host::PortSpeed shown = host::port_speed(device_of(context->device)->ports[port - 1].bits_per_second);
+  const host::PortSpeed shown = host::port_speed(identity.bits_per_second);
   full.active_width = shown.width;
   full.active_speed = shown.speed;
   full.phys_state = is_up ? kPhysicalLinkUp : kPhysicalPolling;
-  full.link_layer = IBV_LINK_LAYER_ETHERNET;
-  full.flags = IBV_QPF_GRH_REQUIRED;
+  if (identity.is_infiniband) {
+    fill_infiniband_port(*device_of(context->device), port, is_up, full);
+  } else {
+    full.lid = lid_of(config, port);
+    full.link_layer = IBV_LINK_LAYER_ETHERNET;
+    full.flags = IBV_QPF_GRH_REQUIRED;
+  }
   std::memset(static_cast<void*>(attributes), 0, size);
   std::memcpy(static_cast<void*>(attributes), &full, std::min(size, sizeof full));
   return 0;
@@ -308,9 +334,13 @@ int query_gid_ex(ibv_context* context, std::uint32_t port_num, std::uint32_t gid
   full.gid = gid_to(gid);
   full.gid_index = gid_index;
   full.port_num = port_num;
-  full.gid_type =
-      gids[gid_index].encapsulation == &verbena::wire::kRoceV1 ? IBV_GID_TYPE_ROCE_V1 : IBV_GID_TYPE_ROCE_V2;
-  full.ndev_ifindex = network_device_index(context, port_num, gid);
+  if (gids[gid_index].encapsulation == &verbena::wire::kInfiniBand) {
+    full.gid_type = IBV_GID_TYPE_IB;  // of no network interface
+  } else {
+    full.gid_type =
+        gids[gid_index].encapsulation == &verbena::wire::kRoceV1 ? IBV_GID_TYPE_ROCE_V1 : IBV_GID_TYPE_ROCE_V2;
+    full.ndev_ifindex = network_device_index(context, port_num, gid);
+  }
   std::memset(static_cast<void*>(entry), 0, entry_size);
   std::memcpy(static_cast<void*>(entry), &full, std::min(entry_size, sizeof full));
   return 0;
@@ -367,6 +397,12 @@ int query_pkey(ibv_context* context, std::uint8_t port_num, int index, __be16* p
       index >= config_of(context).limits.pkeys) {
     errno = has_device ? EINVAL : kNoDevice;
     return -1;
+  }
+  const host::DeviceIdentity& identity = device_of(context->device)->ports[port_num - 1];
+  if (identity.is_infiniband) {
+    const host::ManagedPort port = host::infiniband_port(device_of(context->device)->config.fabric, identity, true);
+    *pkey = htobe16(port.pkeys[static_cast<std::size_t>(index)]);
+    return 0;
   }
   *pkey = kDefaultPkey;  // the same in either byte order
   return 0;

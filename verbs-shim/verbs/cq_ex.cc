@@ -64,14 +64,14 @@ std::uint32_t read_src_qp(ibv_cq_ex* current) {
 unsigned read_wc_flags(ibv_cq_ex* current) {
   return completion_flags_of(self(current).current);
 }
-std::uint32_t read_slid(ibv_cq_ex*) {
-  return 0;
+std::uint32_t read_slid(ibv_cq_ex* current) {
+  return source_lid_of(self(current).current);
 }
 std::uint8_t read_sl(ibv_cq_ex* current) {
   return self(current).current.service_level;
 }
-std::uint8_t read_dlid_path_bits(ibv_cq_ex*) {
-  return 0;
+std::uint8_t read_dlid_path_bits(ibv_cq_ex* current) {
+  return self(current).current.path_bits;
 }
 std::uint64_t read_completion_ts(ibv_cq_ex* current) {
   return static_cast<std::uint64_t>(self(current).current.time.ns);

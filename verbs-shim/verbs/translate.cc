@@ -70,10 +70,46 @@ wire::MacAddress multicast_mac(const wire::Gid& group) {
 
 }  // namespace
 
+namespace {
+
+/// IBA volume 1, 11.2.2.1: the LID says where a packet goes within the subnet. With a GRH as well the GIDs are compared.
+/// Nobody is asked: the program, or the subnet manager, knows the LID.
+int infiniband_vector_of(const ibv_ah_attr& attributes, const nic::NicConfig& config, nic::AddressVector& into) {
+  constexpr std::uint8_t kServiceLevels = 16;
+  const wire::Lid to(attributes.dlid);
+  const bool is_global = attributes.is_global != 0;
+  const bool is_for_group = to.is_multicast();
+  if (to == wire::kLidNone || to == wire::kLidPermissive || attributes.sl >= kServiceLevels) return EINVAL;
+  const nic::PortConfig& port = config.port(attributes.port_num);
+  if (attributes.src_path_bits >> port.lmc != 0) return EINVAL;
+  if (is_global && attributes.grh.sgid_index >= config.gids_of(attributes.port_num).size()) return EINVAL;
+  // 10.2.1.2: packets for a group have a GRH, which names it.
+  if (is_for_group != (is_global && gid_of(attributes.grh.dgid).is_multicast())) return EINVAL;
+  if (is_global) {
+    into.destination = gid_of(attributes.grh.dgid);
+    if (into.destination == wire::Gid{}) return EINVAL;
+    into.source_gid_index = attributes.grh.sgid_index;
+    into.traffic_class = attributes.grh.traffic_class;
+    into.hop_limit = attributes.grh.hop_limit;
+    into.flow_label = attributes.grh.flow_label & 0xfffff;
+  } else {
+    into.destination = wire::gid_of(to);
+  }
+  into.next_hop = wire::PathAddress(to, attributes.sl);
+  into.service_level = attributes.sl;
+  into.path_bits = attributes.src_path_bits;
+  into.port = attributes.port_num;
+  into.static_rate = attributes.static_rate;
+  return 0;
+}
+
+}  // namespace
+
 int address_vector_of(const ibv_ah_attr& attributes, host::Engine& engine, nic::AddressVector& into) {
   const nic::NicConfig& config = engine.nic_config();
   const std::uint8_t port = attributes.port_num;
   if (!config.has_port(port)) return EINVAL;
+  if (config.medium() == wire::Medium::infiniband) return infiniband_vector_of(attributes, config, into);
   if (attributes.is_global != 0) {
     if (attributes.grh.sgid_index >= config.gids_of(port).size()) return EINVAL;
     into.destination = gid_of(attributes.grh.dgid);
@@ -104,15 +140,20 @@ int address_vector_of(const ibv_ah_attr& attributes, host::Engine& engine, nic::
 
 ibv_ah_attr address_vector_to(const nic::AddressVector& address_vector) {
   ibv_ah_attr attributes{};
+  attributes.sl = address_vector.service_level;
+  attributes.static_rate = address_vector.static_rate;
+  attributes.port_num = address_vector.port;
+  if (address_vector.next_hop.medium() == wire::Medium::infiniband) {
+    attributes.dlid = address_vector.next_hop.lid().value();
+    attributes.src_path_bits = address_vector.path_bits;
+    if (wire::lid_of(address_vector.destination)) return attributes;
+  }
   attributes.grh.dgid = gid_to(address_vector.destination);
   attributes.grh.flow_label = address_vector.flow_label;
   attributes.grh.sgid_index = address_vector.source_gid_index;
   attributes.grh.hop_limit = address_vector.hop_limit;
   attributes.grh.traffic_class = address_vector.traffic_class;
-  attributes.sl = address_vector.service_level;
-  attributes.static_rate = address_vector.static_rate;
   attributes.is_global = 1;
-  attributes.port_num = address_vector.port;
   return attributes;
 }
 
@@ -198,6 +239,10 @@ unsigned completion_flags_of(const nic::Completion& completion) {
   return flags;
 }
 
+std::uint16_t source_lid_of(const nic::Completion& completion) {
+  return completion.is_from_lid ? static_cast<std::uint16_t>(completion.flow_tag) : 0;
+}
+
 void completion_to(const nic::Completion& completion, ibv_wc& into) {
   into.wr_id = completion.wr_id;
   into.status = static_cast<ibv_wc_status>(completion.status);
@@ -210,9 +255,9 @@ void completion_to(const nic::Completion& completion, ibv_wc& into) {
   into.src_qp = completion.source_qpn.value();
   into.wc_flags = completion_flags_of(completion);
   into.pkey_index = 0;
-  into.slid = 0;
+  into.slid = source_lid_of(completion);
   into.sl = completion.service_level;
-  into.dlid_path_bits = 0;
+  into.dlid_path_bits = completion.path_bits;
 }
 
 }  // namespace verbena::shim

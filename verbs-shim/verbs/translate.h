@@ -46,6 +46,8 @@ nic::QpCapabilities capabilities_of(const ibv_qp_cap& capabilities);
 int qp_attributes_of(const ibv_qp_attr& attributes, int mask, host::Engine& engine, nic::QpAttributes& into);
 void qp_attributes_to(const nic::QpAttributes& attributes, ibv_qp_attr& into);
 
+/// 0: it is no datagram of InfiniBand.
+std::uint16_t source_lid_of(const nic::Completion& completion);
 void completion_to(const nic::Completion& completion, ibv_wc& into);
 unsigned completion_flags_of(const nic::Completion& completion);
 

@@ -145,8 +145,18 @@ std::string wire_rule(std::string_view given) {
 
 std::string wire_error(const wire::WireKind& wire, std::string_view link) {
   const LinkKind* const kind = find_link_kind(link);
+  if (wire.is_infiniband && kind != nullptr && !kind->has_link_local)
+    return "InfiniBand is emulated over shared memory alone: use --link shm or fabric";
   if (!wire.has_v1 || kind == nullptr || kind->carries_ethernet) return "";
   return "a UDP socket cannot carry RoCE v1: use --link shm, fabric or raw:INTERFACE, or the wire roce-v2";
+}
+
+std::string lids_error(const wire::WireKind& wire, const OwnDevices& devices) {
+  if (!wire.is_infiniband) return "";
+  for (std::uint32_t i = 0; i < devices.port_count(); ++i)
+    if (static_lid(devices.addresses[i]) == wire::kLidNone)
+      return "the LID follows from the number of the node: say --node K, 1 to " + std::to_string(kNodesMax);
+  return "";
 }
 
 std::string icrc_rule(std::string_view given) {
@@ -242,6 +252,8 @@ Result<std::vector<EngineConfig>, std::string> devices_from_environment() {
         own, {given(kDevicesVariable), given(kNodeVariable), given(kLinkVariable), given(kPortsVariable)})};
   if (!device_names_fit(first->device_name, own.count))
     return Failure{complaint(kDeviceNameVariable, first->device_name, device_names_error(own.count))};
+  if (const std::string wrong = lids_error(fabric::wire_of(first->nic), own); !wrong.empty())
+    return Failure{std::string(kNicVariable) + ": " + wrong};
   if (const std::string wrong = devices_misfit(first->nic, own); !wrong.empty())
     return Failure{std::string(kNicVariable) + ": " + wrong};
   const auto facts_of = [&](std::uint32_t place) {

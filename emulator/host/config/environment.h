@@ -34,6 +34,8 @@ bool is_link_name(std::string_view text);
 std::string wire_rule(std::string_view given);
 /// Why frames of this wire cannot go over this link, and what would be right. Empty: they can.
 std::string wire_error(const wire::WireKind& wire, std::string_view link);
+/// On InfiniBand each port needs a LID of its own, which follows from its node's number. Empty: it has one.
+std::string lids_error(const wire::WireKind& wire, const OwnDevices& devices);
 /// When the NIC leaves an ICRC to be computed later (ICRC offload, wire/icrc.h): "offload" where the link takes such
 /// frames, "always" never. Nothing: the text is neither.
 std::optional<wire::IcrcState> parse_icrc(std::string_view text);

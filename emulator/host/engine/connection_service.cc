@@ -51,13 +51,16 @@ void ConnectionService::management_datagram(Time now, const wire::PacketView& pa
   note_activity();
 }
 
+/// With what stands behind its ICRC.
 void ConnectionService::KeptFrame::keep(const wire::PacketView& packet) {
-  bytes = packet.frame().size();
-  std::ranges::copy(packet.frame(), octets.begin());
+  const std::span<const std::byte> trailer = wire::trailer_of(packet);
+  bytes = packet.frame().size() + trailer.size();
+  std::ranges::copy(trailer, std::ranges::copy(packet.frame(), octets.begin()).out);
 }
 
 void ConnectionService::take(Time now, const KeptFrame& frame) {
-  if (const auto packet = wire::parse_frame({frame.octets.data(), frame.bytes})) cm_.receive(now, *packet);
+  if (const auto packet = wire::parse_on(config_.path_address.medium(), {frame.octets.data(), frame.bytes}))
+    cm_.receive(now, *packet);
   note_activity();
 }
 
@@ -85,7 +88,7 @@ void ConnectionService::recheck_stale(Time now, FramePort& port) {
   // The predecessor's connection is over once its program has answered the last word; else both are stale (12.9.8.3.1).
   const auto waits = [&](const StaleRequest& stale) {
     if (stale.until <= now) return false;
-    const auto packet = wire::parse_frame({stale.frame.octets.data(), stale.frame.bytes});
+    const auto packet = wire::parse_on(config_.path_address.medium(), {stale.frame.octets.data(), stale.frame.bytes});
     return packet && cm_.sender_if_stale(*packet).has_value();
   };
   for (; !stale_.empty() && !waits(stale_.front()); stale_.pop_front()) take(now, stale_.front().frame);
@@ -212,7 +215,7 @@ void ConnectionService::tell_gone(Time now, FramePort& port) {
     if (carrier_ != nullptr) {
       to_carry_.push_back(std::move(it));
     } else if (!port.take_in(now, it.word)) {
-      if (const auto packet = wire::parse_frame(it.word)) management_datagram(now, *packet);
+      if (const auto packet = wire::parse_on(config_.path_address.medium(), it.word)) management_datagram(now, *packet);
     }
   }
 }

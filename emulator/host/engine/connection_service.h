@@ -85,7 +85,9 @@ class ConnectionService final {
   struct KeptFrame {
     std::size_t bytes = 0;
     std::array<std::byte, 512> octets;
-    bool fits(const wire::PacketView& packet) const { return packet.frame().size() <= octets.size(); }
+    bool fits(const wire::PacketView& packet) const {
+      return packet.frame().size() + wire::trailer_of(packet).size() <= octets.size();
+    }
     void keep(const wire::PacketView& packet);
   };
   struct UnclaimedRequest {

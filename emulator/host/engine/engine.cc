@@ -169,7 +169,7 @@ void Engine::service() {
   live_.link().service();
   for (std::uint32_t port = 1; port <= live_.nic().config().port_count; ++port) {
     Link& link = live_.link().of_port(port);
-    const auto set_port_up = [&](bool up) { change([&](Time) { live_.nic().set_port_up(port, up); }); };
+    const auto set_port_up = [&](bool up) { change([&](Time) { live_.set_port_up(port, up); }); };
     bool was_of_port = false;
     while (const auto notice = link.take_notice()) {
       was_of_port = was_of_port || *notice != Notice::device_removed;
@@ -183,8 +183,8 @@ void Engine::service() {
         case Notice::port_up:
           set_port_up(true);
           break;
-        case Notice::uplink_changed:
         case Notice::subnet_changed:
+        case Notice::uplink_changed:
           break;  // looked at below
       }
     }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "emulator/host/engine/engine_fork.h"
+#include "emulator/host/node/infiniband_port.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/clock.h"
 #include "emulator/host/os/drawn_numbers.h"
@@ -17,6 +18,11 @@ constexpr unsigned kFirstIdShift = 10;  // communication IDs go on about as fast
 // Linux): the managers of the ports begin far from each other.
 constexpr std::uint32_t kIdsOfPort = (1u << cm::kIdSlotShift) / kPortsMax;
 
+/// Of an entry of the port's GID table.
+const wire::Encapsulation& encapsulation_of(const DeviceIdentity& identity, std::size_t gid) {
+  return identity.is_infiniband ? wire::kInfiniBand : wire::encapsulation_of(identity.gids[gid].version);
+}
+
 nic::NicConfig nic_config_of(const OpenedLink& opened, const EngineConfig& config, std::uint64_t seed) {
   static_assert(kPortsMax == nic::kPortsMax && kPortsMax * kGidsOfPortMax == nic::kGidsMax);
   nic::NicConfig made;
@@ -26,13 +32,23 @@ nic::NicConfig nic_config_of(const OpenedLink& opened, const EngineConfig& confi
   made.gid_count = 0;
   for (std::uint32_t port = 1; port <= made.port_count; ++port) {
     nic::PortConfig& own = made.ports[port - 1];
-    own.mac = (port == 1 ? opened.address : opened.further_ports.at(port - 2).address).mac();
-    own.is_up = opened.link->of_port(port).has_signal();
     own.gids_begin = made.gid_count;
     if (port != 1) own.line_rate_bits_per_second = identity_of(config, port).bits_per_second;
+    const wire::PathAddress address = port == 1 ? opened.address : opened.further_ports.at(port - 2).address;
+    own.medium = address.medium();
     const DeviceIdentity identity = identity_of(config, port);
+    const bool has_signal = opened.link->of_port(port).has_signal();
+    if (own.medium == wire::Medium::ethernet) {
+      own.mac = address.mac();
+      own.is_up = has_signal;
+    } else {
+      const ManagedPort set = infiniband_port(config.fabric, identity, has_signal);
+      own.lid = wire::Lid(set.base_lid);
+      own.lmc = set.lmc;
+      own.is_up = set.state == kPortStateActive;
+    }
     for (std::size_t i = 0; i < identity.gid_count(); ++i)
-      made.gids[made.gid_count++] = {identity.gids[i].gid, wire::encapsulation_of(identity.gids[i].version)};
+      made.gids[made.gid_count++] = {identity.gids[i].gid, encapsulation_of(identity, i)};
   }
   made.port_mtu_bytes = opened.mtu_bytes;
   made.udp_source_port = opened.udp_source_port;
@@ -41,11 +57,13 @@ nic::NicConfig nic_config_of(const OpenedLink& opened, const EngineConfig& confi
   return made;
 }
 
-cm::Config cm_config_of(const OpenedLink& opened, const DeviceIdentity& identity, std::uint32_t first_id) {
+cm::Config cm_config_of(const OpenedLink& opened, const DeviceIdentity& identity, const nic::PortConfig& nic_port,
+                        std::uint32_t first_id) {
   const std::uint32_t port = identity.number.port;
   cm::Config made;
-  made.address = identity.address;
+  made.address = identity.is_infiniband ? identity.gids[0].gid : identity.address;
   made.path_address = port == 1 ? opened.address : opened.further_ports.at(port - 2).address;
+  if (identity.is_infiniband) made.path_address = nic_port.address();
   made.slot = opened.slot;
   made.ca_guid = number_of(identity.node_guid);
   made.first_id = first_id + (port - 1) * kIdsOfPort;
@@ -75,6 +93,9 @@ std::string LiveNic::open(OpenedLink opened, const EngineConfig& config) {
   stats_ = StatsBlock::open(config.stats_path, config.fabric, config.address, opened.slot, further_ports);
   config.nic.apply(nic_config);
   nic_ = std::make_unique<nic::Nic>(nic_config, memory_, stats_->ports());
+  if (nic_config.medium() == wire::Medium::infiniband)
+    for (std::uint32_t port = 1; port <= nic_config.port_count; ++port)
+      subnet_ports_.emplace_back(config.fabric, identity_of(config, port));
   // Never from the seed: a peer may remember those of a process that had the same one.
   const auto first_id =
       static_cast<std::uint32_t>(config.seed ? std::uint64_t(config.clock->now().ns >> kFirstIdShift) : numbers());
@@ -83,12 +104,21 @@ std::string LiveNic::open(OpenedLink opened, const EngineConfig& config) {
   for (std::uint32_t port = 1; port <= nic_config.port_count; ++port) {
     const DeviceIdentity identity = identity_of(config, port);
     connections_->add(std::make_unique<ConnectionService>(
-        cm_config_of(opened, identity, first_id), ServiceDirectory(config.fabric, opened.slot, identity.address),
+        cm_config_of(opened, identity, nic_config.port(port), first_id),
+        ServiceDirectory(config.fabric, opened.slot, identity.address),
         reaches_by_slot ? ConnectionService::Peers::all_here : ConnectionService::Peers::anywhere,
         port == 1 ? parts_.last_words : opened.further_ports.at(port - 2).last_words));
   }
   nic_->set_management(connections_.get());
   return {};
+}
+
+void LiveNic::set_port_up(std::uint32_t port, bool has_signal) {
+  if (subnet_ports_.empty()) return nic_->set_port_up(port, has_signal);
+  const wire::PathAddress before = nic_->config().port(port).address();
+  subnet_ports_[port - 1].look(*nic_, has_signal);
+  const wire::PathAddress now = nic_->config().port(port).address();
+  if (now != before) connections_->of_port(port).manager().move_to(now);
 }
 
 bool LiveNic::flush() {

@@ -11,6 +11,7 @@
 #include "emulator/host/config/engine_config.h"
 #include "emulator/host/engine/app_memory.h"
 #include "emulator/host/engine/connection_services.h"
+#include "emulator/host/engine/subnet_port.h"
 #include "emulator/host/link/decorators.h"
 #include "emulator/host/link/link.h"
 #include "emulator/host/node/stats_file.h"
@@ -46,6 +47,10 @@ class LiveNic {
   /// Frames come out of the kernel, by Link::fetch().
   bool frames_need_kernel() const { return kernel_frames_; }
 
+  /// The cable at the port has a signal, or none. On InfiniBand a subnet manager decides what comes of it, and has set
+  /// other things as well, perhaps.
+  void set_port_up(std::uint32_t port, bool has_signal);
+
   /// Something is left to be sent.
   bool owes() const { return nic_->has_work() || connections_->owes() || port_->next_deadline().has_value(); }
   /// Asks the link to be woken by frames. False: frames wait, do not sleep. Those that a decorator has kept have left
@@ -67,6 +72,7 @@ class LiveNic {
  private:
   bool kernel_frames_ = true;
   bool is_decorated_ = false;
+  std::vector<SubnetPort> subnet_ports_;  // of each port, where they are on InfiniBand
   AppMemory memory_;
   std::unique_ptr<StatsBlock> stats_;
   std::unique_ptr<ConnectionServices> connections_;  // outlives nic_

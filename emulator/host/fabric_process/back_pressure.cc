@@ -8,8 +8,8 @@ BackPressure::BackPressure(ShmPorts& shm, fabric::Network& network, FabricNodes&
     : shm_(shm), network_(network), nodes_(nodes), senders_(nodes.size()) {}
 
 void BackPressure::pause_sender(Time now, const FabricSeat& behind, std::span<const std::byte> frame) {
-  const auto source = fabric::look_at_source(frame);
-  const std::uint32_t host = source ? nodes_.host_of(node_of(*source)) : FabricNodes::kNoHost;
+  const auto source = fabric::look_at_source(frame, network_.topology().medium);
+  const std::uint32_t host = source ? nodes_.host_of_packet(*source) : FabricNodes::kNoHost;
   if (host == FabricNodes::kNoHost || senders_[host].pause) return;
   senders_[host].pause = {behind, now + kPauseMax};
   ++nodes_[host].statistics.pauses;

@@ -12,7 +12,8 @@ namespace verbena::host {
 [[gnu::flatten]] bool Delivery::arrived(const fabric::Arrival& arrival) {
   ++moved_;
   FabricNode& node = nodes_[arrival.host];
-  const auto qpn = wire::destination_qpn(arrival.frame);
+  const auto qpn = medium_ == wire::Medium::ethernet ? wire::destination_qpn(arrival.frame)
+                                                     : wire::find_destination_qpn(arrival.frame, medium_);
   if (!qpn) return arrived_without_qp(arrival);
   if (*qpn == wire::kMulticastQpn || *qpn == wire::kGsiQpn) return arrived_for_all(arrival);
   const nic::Destination destination{node.address, *qpn, node.route_hints[slot_of(*qpn)]};

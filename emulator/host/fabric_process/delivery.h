@@ -19,8 +19,8 @@ namespace verbena::host {
 
 class Delivery final : public fabric::Sink {
  public:
-  Delivery(ShmPorts& shm, FabricNodes& nodes, BackPressure& back_pressure)
-      : shm_(shm), nodes_(nodes), back_pressure_(back_pressure) {}
+  Delivery(ShmPorts& shm, FabricNodes& nodes, BackPressure& back_pressure, wire::Medium medium)
+      : medium_(medium), shm_(shm), nodes_(nodes), back_pressure_(back_pressure) {}
 
   void begin_pass(Time now) {
     now_ = now;
@@ -42,6 +42,7 @@ class Delivery final : public fabric::Sink {
   /// Copies the frame into what the link has reserved for it: nothing when that process's ring is full.
   void hand_over(std::uint8_t slot, const fabric::Arrival& arrival, std::span<std::byte> room);
 
+  const wire::Medium medium_;
   ShmPorts& shm_;
   FabricNodes& nodes_;
   BackPressure& back_pressure_;

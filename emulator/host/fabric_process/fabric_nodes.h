@@ -13,6 +13,7 @@
 #include "emulator/fabric/rails.h"
 #include "emulator/host/node/identity.h"
 #include "emulator/host/node/node_directory.h"
+#include "wire/lid.h"
 #include "wire/time.h"
 
 namespace verbena::host {
@@ -66,8 +67,24 @@ class FabricNodes {
     const std::uint32_t host = (place->node - 1) * rails_ + place->device;
     return host < nodes_.size() ? host : kNoHost;
   }
+  /// By what a packet has as its source or destination: an address, a link-local one, or what stands for a LID.
+  std::uint32_t host_of_packet(const wire::Gid& end) const {
+    if (const auto lid = wire::lid_of(end)) return lid->value() < by_lid_.size() ? by_lid_[lid->value()] : kNoHost;
+    return host_of(node_of(end));
+  }
+
+  /// On InfiniBand: the host's port has 2^lmc LIDs from this one on, and no other. kLidNone: it has none.
+  void set_lids(std::uint32_t host, wire::Lid base, std::uint8_t lmc) {
+    for (std::uint32_t& one : by_lid_)
+      if (one == host) one = kNoHost;
+    if (base == wire::kLidNone) return;
+    const std::size_t end = std::size_t{base.value()} + (std::size_t{1} << lmc);
+    if (by_lid_.size() < end) by_lid_.resize(end, kNoHost);
+    for (std::size_t lid = base.value(); lid < end; ++lid) by_lid_[lid] = host;
+  }
 
  private:
+  std::vector<std::uint32_t> by_lid_;  // hosts
   std::uint32_t rails_;
   std::vector<FabricNode> nodes_;
 };

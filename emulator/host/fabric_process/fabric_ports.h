@@ -76,6 +76,8 @@ class FabricPorts final : private PeerSink, private fabric::PortListener {
 
   using NodeStatistics = FabricNodeStatistics;
   const NodeStatistics& node(std::uint32_t host) const { return nodes_[host].statistics; }
+  /// On InfiniBand: a subnet manager has given the host's port 2^lmc LIDs from this one on. kLidNone: it has none now.
+  void set_lids(std::uint32_t host, wire::Lid base, std::uint8_t lmc) { nodes_.set_lids(host, base, lmc); }
   /// FabricNodes::kNoHost: nobody here has the address.
   std::uint32_t host_of(const wire::Gid& address) const { return nodes_.host_of(address); }
   /// Frames of processes that stand on no node of this fabric, and frames that are no packets.
@@ -102,6 +104,7 @@ class FabricPorts final : private PeerSink, private fabric::PortListener {
   void port_changed(std::uint32_t host, bool is_up) override;
   void pause_sent(std::uint32_t host, fabric::ClassMask classes) override;
   void look_at_waiting(Time now);
+  void give_static_lid(std::uint32_t host);
 
   const std::string fabric_;
   std::unique_ptr<ShmPorts> shm_;
@@ -109,7 +112,7 @@ class FabricPorts final : private PeerSink, private fabric::PortListener {
   fabric::Network network_;
   FabricNodes nodes_;
   BackPressure back_pressure_{*shm_, network_, nodes_};
-  Delivery delivery_{*shm_, nodes_, back_pressure_};
+  Delivery delivery_{*shm_, nodes_, back_pressure_, network_.topology().medium};
   LastWordsQueue last_words_{*shm_, network_, nodes_};
   LookPace pace_{*shm_};
   std::vector<HeldName> dead_ports_;  // by host, while its port has no signal

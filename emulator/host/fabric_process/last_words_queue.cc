@@ -20,11 +20,12 @@ void LastWordsQueue::pass_on(Time now) {
 
 /// From a process that has ended: not before all that it had sent. False: not yet.
 bool LastWordsQueue::pass_on(Time now, const ShmControl::Carried& carried) {
-  const auto packet = wire::parse_frame(carried.frame);
-  if (!packet || packet->bth().dest_qp != wire::kGsiQpn || node_of(packet->destination()) != carried.teller.address)
-    return true;
-  const std::uint32_t host = nodes_.host_of(node_of(packet->source()));
-  if (host == FabricNodes::kNoHost) return true;
+  const auto packet = wire::parse_on(network_.topology().medium, carried.frame);
+  if (!packet || packet->bth().dest_qp != wire::kGsiQpn) return true;
+  const std::uint32_t host = nodes_.host_of_packet(packet->source());
+  const std::uint32_t told = nodes_.host_of_packet(packet->destination());
+  if (host == FabricNodes::kNoHost || told == FabricNodes::kNoHost) return true;
+  if (nodes_[told].address != carried.teller.address) return true;
   const ShmPorts::Presence presence = shm_.presence({nodes_[host].address, carried.slot});
   if (presence.is_draining) return false;
   const auto crashed = crashed_[host].find(carried.slot);

@@ -16,6 +16,8 @@
 
 #include "emulator/host/node/port_speed.h"
 #include "emulator/host/os/fixed_text.h"
+#include "wire/lid.h"
+#include "wire/path_address.h"
 #include "wire/roce_version.h"
 #include "wire/types.h"
 
@@ -71,8 +73,13 @@ constexpr std::optional<wire::Gid> link_local_of(const wire::Gid& node) {
   return address;
 }
 
-/// The node's own address; any other than link_local_of() an IPv4 address is returned as it is.
+// The address of the port that has a LID where no manager gives LIDs (static_lid()). Anything else: no port has it.
+constexpr wire::Gid address_of_lid(wire::Lid lid);
+
+/// The node's own address. It is returned as it is, unless it is the link_local_of() an IPv4 address, or stands for a
+/// LID.
 constexpr wire::Gid node_of(const wire::Gid& address) {
+  if (const auto lid = wire::lid_of(address)) return address_of_lid(*lid);
   if (!address.is_link_local()) return address;
   const auto& octets = address.octets;
   const wire::Gid node{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, octets[10], octets[13], octets[14], octets[15]}};
@@ -116,6 +123,7 @@ struct DeviceNumber {
   constexpr bool operator==(const DeviceNumber&) const = default;
 };
 
+inline constexpr unsigned kLidPortShift = 8;
 inline constexpr unsigned kDeviceShift = 8;
 inline constexpr unsigned kPortShift = 16;
 
@@ -136,6 +144,30 @@ constexpr std::optional<DeviceNumber> device_network_of(std::uint32_t address) {
 constexpr std::optional<DeviceNumber> device_network_of(const wire::Gid& address) {
   return address.is_ipv4() ? device_network_of(address.ipv4()) : std::nullopt;
 }
+
+/// The LID of a port on an InfiniBand without a subnet manager: node K has K, and each further port of a node 256 more
+/// than the one before. kLidNone: the address is not of that kind.
+constexpr wire::Lid static_lid(const wire::Gid& address) {
+  const std::uint32_t node = address.octets[15];
+  const auto number = node >= 1 && node <= kNodesMax ? device_network_of(address) : std::nullopt;
+  if (!number) return wire::kLidNone;
+  return wire::Lid((number->device * kPortsMax + number->port - 1) << kLidPortShift | node);
+}
+constexpr wire::Gid address_of_lid(wire::Lid lid) {
+  const std::uint32_t place = std::uint32_t{lid.value()} >> kLidPortShift;
+  const wire::Gid node = node_address(lid.value() & ((1u << kLidPortShift) - 1));
+  if (place >= kDevicesMax * kPortsMax || !node_number(node)) return wire::gid_of(lid);
+  return device_address(node, {place / kPortsMax, place % kPortsMax + 1});
+}
+/// The LID of a multicast group there. Several groups may share one.
+constexpr wire::Lid static_group_lid(const wire::Gid& group) {
+  constexpr std::uint32_t kLids = wire::kLidMulticastMax.value() - wire::kLidMulticastMin.value() + 1;
+  const std::uint32_t tail = std::uint32_t{group.octets[14]} << 8 | group.octets[15];
+  return wire::Lid(wire::kLidMulticastMin.value() + tail % kLids);
+}
+/// The manager of such an InfiniBand, which is no node: whoever asks it is not answered.
+inline constexpr wire::Lid kStaticManagerLid = wire::kLidUnicastMax;
+
 /// Whether the address is that of a port that a node may have.
 constexpr bool is_port_address(const wire::Gid& address) {
   const std::uint32_t node = address.octets[15];
@@ -248,6 +280,8 @@ struct DeviceIdentity {
   wire::Gid address;                           // of the port
   std::array<PortGid, kGidsOfPortMax> gids{};  // the port's table; all zero behind its end
   wire::MacAddress mac;                        // of the port
+  bool is_infiniband = false;                  // `mac` then makes the GUIDs and is on no wire
+  wire::Lid lid;                               // static_lid()
   Guid node_guid{};                            // of the device, as system_image_guid is
   Guid system_image_guid{};                    // a device is a NIC of its own
   Guid port_guid{};                            // of the first port it is the device's
@@ -259,6 +293,10 @@ struct DeviceIdentity {
   int numa_node = -1;  // as sysfs says that there is none
   std::uint64_t bits_per_second = kPortRateDefault;
 
+  /// As frames of its packets have it.
+  constexpr wire::PathAddress path_address() const {
+    return is_infiniband ? wire::PathAddress(lid, 0) : wire::PathAddress(mac);
+  }
   /// Entries of the GID table.
   constexpr std::size_t gid_count() const {
     std::size_t count = 0;
@@ -286,6 +324,8 @@ constexpr std::array<PortGid, kGidsOfPortMax> gids_of(const wire::Gid& address,
     if (kind.has_v2) gids[count++] = {gid, wire::RoceVersion::v2};
   };
   const bool has_both = kind.has_v1 && kind.has_v2;
+  // Subnet prefix and GUID of the port (IBA volume 1, 4.1.1): the default prefix is that of link-local addresses.
+  if (kind.is_infiniband && link_local) gids[count++] = {*link_local, wire::RoceVersion::v1};
   if (link_local && has_both) add(*link_local);
   add(address);
   if (link_local && !has_both) add(*link_local);
@@ -301,6 +341,8 @@ constexpr DeviceIdentity device_at(const wire::Gid& address, DeviceNumber number
   made.address = address;
   made.gids = detail::gids_of(address, settings.has_link_local ? link_local_of(address) : std::nullopt, settings.wire);
   made.mac = node_mac(address);
+  made.is_infiniband = settings.wire.is_infiniband;
+  if (made.is_infiniband) made.lid = static_lid(address);
   made.node_guid = made.system_image_guid = guid_of(node_mac(settings.first_port.value_or(address)));
   made.port_guid = guid_of(made.mac);
   made.name = detail::device_name_of<kDeviceNameBytesMax + 1>(settings.name, number.device);

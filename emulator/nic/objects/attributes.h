@@ -70,6 +70,7 @@ struct AddressVector {
   std::uint8_t hop_limit = 64;
   std::uint32_t flow_label = 0;
   std::uint8_t service_level = 0;
+  std::uint8_t path_bits = 0;  // on InfiniBand: which of the port's LIDs packets come from
   std::uint8_t port = 1;
   std::uint8_t static_rate = 0;
   constexpr bool operator==(const AddressVector&) const = default;

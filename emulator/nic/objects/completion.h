@@ -65,6 +65,8 @@ struct Completion {
   bool has_immediate = false;
   bool has_invalidate = false;
   std::uint8_t service_level = 0;
+  std::uint8_t path_bits : 7 = 0;  // of the LID that a datagram of InfiniBand was sent to
+  bool is_from_lid : 1 = false;    // it is one, and `flow_tag` is the LID that it came from
   SlotOwner slot_owner = SlotOwner::send_queue;
   std::uint32_t slot = 0;  // send queue: the position after the request, up to which its slots are free then
   std::uint32_t byte_count = 0;

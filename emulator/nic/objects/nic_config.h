@@ -66,15 +66,21 @@ struct GidEntry {
 inline constexpr std::size_t kGidsMax = 8;  // of a NIC: two ports with two addresses, each by two versions
 
 struct PortConfig {
-  wire::MacAddress mac;
-  wire::Lid lid;                                // of a port on InfiniBand, which has no MAC address
+  wire::MacAddress mac;  // of a port on Ethernet
+  // Of a port on InfiniBand: the first of 2^lmc LIDs. kLidNone: no subnet manager has given it any yet.
+  wire::Lid lid;
+  std::uint8_t lmc = 0;
+  wire::Medium medium = wire::Medium::ethernet;
   bool is_up = true;                            // at first; Nic::set_port_up changes it
   std::uint8_t gids_begin = 0;                  // in NicConfig::gids
   std::uint64_t line_rate_bits_per_second = 0;  // 0: that of NicConfig::congestion
 
-  wire::PathAddress address() const {
-    return lid == wire::kLidNone ? wire::PathAddress(mac) : wire::PathAddress(lid, 0);
+  /// On InfiniBand the LID with these path bits.
+  wire::PathAddress address(std::uint8_t path_bits = 0) const {
+    if (medium == wire::Medium::ethernet) return mac;
+    return {wire::Lid(lid.value() | std::uint32_t{path_bits}), 0};
   }
+  bool has_lid(wire::Lid of) const { return lid != wire::kLidNone && of.value() >> lmc == lid.value() >> lmc; }
 };
 
 struct NicConfig {
@@ -119,6 +125,7 @@ struct NicConfig {
   std::uint64_t seed = 0;
   NicLimits limits;
 
+  wire::Medium medium() const { return ports[0].medium; }
   bool has_port(std::uint32_t port) const { return port >= 1 && port <= port_count; }
   /// Of a port that it has.
   CongestionConfig congestion_of(std::uint32_t of_port) const {

@@ -245,7 +245,7 @@ wire::FramePath NicState::frame_path(const AddressVector& address_vector, std::u
   const GidEntry& source = config.gids_of(address_vector.port)[address_vector.source_gid_index];
   path.encapsulation = source.encapsulation;
   path.port = address_vector.port;
-  path.from = config.port(address_vector.port).address();
+  path.from = config.port(address_vector.port).address(address_vector.path_bits);
   path.to = address_vector.next_hop;
   path.source = source.gid;
   path.destination = address_vector.destination;
@@ -266,6 +266,9 @@ namespace {
 /// is_addressee() for any packet.
 [[gnu::noinline]] bool is_for_some_gid(const NicState& nic, const wire::PacketView& packet) {
   const wire::Encapsulation& by = packet.network().encapsulation();
+  // A packet of InfiniBand without a GRH is for whom its LID says.
+  if (const auto lid = wire::lid_of(packet.destination()); lid && &by == &wire::kInfiniBand)
+    return nic.config.port(nic.arrival_port).has_lid(*lid);
   for (const GidEntry& own : std::span(nic.config.gids).first(nic.config.gid_count))
     if (own.encapsulation == &by && packet.network().is_to(own.gid)) return true;
   return packet.destination().is_multicast() && nic.takes(by);

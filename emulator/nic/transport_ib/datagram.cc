@@ -24,6 +24,17 @@ bool qkey_matches(const Qp& qp, const wire::PacketView& packet) {
   return packet.deth().qkey == qp.attributes.qkey;
 }
 
+/// What the LRH says of the way (IBA volume 1, 11.4.2.1: poll for completion).
+[[gnu::noinline]] void tell_link_address(const NicState& nic, const wire::PacketView& packet, Completion& completion) {
+  const PortConfig& port = nic.config.port(nic.arrival_port);
+  const wire::PathAddress from = packet.network().last_hop();
+  const std::uint32_t path_mask = (1u << port.lmc) - 1;
+  completion.service_level = from.service_level();
+  completion.flow_tag = from.lid().value();
+  completion.is_from_lid = true;
+  completion.path_bits = packet.network().local_destination().value() & path_mask & 0x7f;
+}
+
 }  // namespace
 
 Sent send_datagram(NicState& nic, Qp& qp, TransmitPort& port) {
@@ -102,8 +113,11 @@ void receive_datagram(NicState& nic, Qp& qp, const wire::PacketView& packet) {
   // GRH area the address lies.
   const bool is_infiniband = &packet.network().encapsulation() == &wire::kInfiniBand;
   completion.has_grh = !is_infiniband || packet.network().places().network_bytes != 0;
-  completion.service_level = is_infiniband ? packet.network().last_hop().service_level()
-                                           : static_cast<std::uint8_t>(packet.network().header());
+  if (is_infiniband) {
+    tell_link_address(nic, packet, completion);
+  } else {
+    completion.service_level = static_cast<std::uint8_t>(packet.network().header());
+  }
   completion.source_qpn = packet.deth().source_qp;
   completion.has_immediate = packet.opcode().has_immediate;
   if (completion.has_immediate) completion.immediate = packet.immediate().data;

@@ -10,7 +10,7 @@ Result<std::unique_ptr<ShmCable>, std::string> ShmCable::open(const EngineConfig
   auto peers = ShmPeers::open(config.fabric, config.address, {.slots = config.slots});
   if (!peers) return Failure{peers.error()};
   if (!(*peers)->add_loopback()) return Failure{"cannot make shared memory for the loopback" + memory_limit_text()};
-  return std::unique_ptr<ShmCable>(new ShmCable(std::move(*peers), config.icrc));
+  return std::unique_ptr<ShmCable>(new ShmCable(std::move(*peers), config));
 }
 
 std::span<std::byte> ShmCable::reserve(const nic::Destination& destination, std::size_t bytes) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "emulator/host/node/infiniband_port.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/neighbour.h"
 
@@ -65,6 +66,10 @@ bool ShmLink::begin_rest(RestSet& by) {
 }
 
 std::optional<wire::PathAddress> ShmLink::resolve(const wire::Gid& address) {
+  if (is_infiniband_) {
+    const wire::Lid lid = address.is_multicast() ? static_group_lid(address) : lid_of_port(fabric_, node_of(address));
+    return lid == wire::kLidNone ? std::nullopt : std::optional(wire::PathAddress(lid, 0));
+  }
   return address.is_multicast() ? multicast_mac(address) : node_mac(address);
 }
 
@@ -73,7 +78,8 @@ OpenedLink opened_shm_link(std::unique_ptr<ShmLink> link, LinkParts parts, const
   opened.parts = parts;
   opened.fetches = false;
   opened.slot = link->slot();
-  opened.address = identity_of(config).mac;
+  opened.address = identity_of(config).path_address();
+  opened.medium = opened.address.medium();
   opened.link = std::move(link);
   return opened;
 }

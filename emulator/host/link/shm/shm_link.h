@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "emulator/host/config/engine_config.h"
@@ -34,7 +35,7 @@ class ShmLink : public Link, public PeerScheduling, public CoreRest {
   void acknowledge_doorbell() override { peers_->control().acknowledge_doorbell(); }
   bool arm() override;
   void disarm() override { peers_->page().disarm(); }
-  /// What stands for an address on an Ethernet that is not there.
+  /// What stands for an address on an Ethernet that is not there; on InfiniBand the LID.
   std::optional<wire::PathAddress> resolve(const wire::Gid& address) override;
 
   void stops_polling() override { peers_->page().stops_polling(); }
@@ -49,13 +50,19 @@ class ShmLink : public Link, public PeerScheduling, public CoreRest {
   void end_rest() override { own_rest().end(); }
 
  protected:
-  ShmLink(std::unique_ptr<ShmPeers> peers, wire::IcrcState icrc_wanted) : Link(icrc_wanted), peers_(std::move(peers)) {}
+  ShmLink(std::unique_ptr<ShmPeers> peers, const EngineConfig& config)
+      : Link(config.icrc),
+        peers_(std::move(peers)),
+        fabric_(config.fabric),
+        is_infiniband_(fabric::wire_of(config.nic).is_infiniband) {}
   ShmPeers& peers() const { return *peers_; }
 
  private:
   GuardedRest own_rest() const { return rest_of({&peers_->page().words(), &peers_->page().wake()}); }
 
   const std::unique_ptr<ShmPeers> peers_;
+  const std::string fabric_;
+  const bool is_infiniband_;
   std::size_t next_neighbour_ = 0;  // whose turn it is in wake_neighbour()
 };
 

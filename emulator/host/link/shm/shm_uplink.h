@@ -50,9 +50,7 @@ class ShmUplink final : public ShmLink, public Relay, public LastWordsCarrier {
 
  private:
   ShmUplink(std::unique_ptr<ShmPeers> peers, const EngineConfig& config)
-      : ShmLink(std::move(peers), config.icrc),
-        fabric_(config.fabric),
-        held_place_(held_place(node_of(config.address))) {}
+      : ShmLink(std::move(peers), config), fabric_(config.fabric), held_place_(held_place(node_of(config.address))) {}
   /// Null: it has none, or has gone.
   ProcessPage* fabric_page() const;
   const std::shared_ptr<ShmChannel>& port() const { return peers().routes().front().tx; }

@@ -1,0 +1,32 @@
+// SubnetPort: what a subnet manager has set on a port of the process's NIC, handed on to the NIC as events.
+//
+// Solely the comparison of what is set now with what the NIC was told last. Where it lies is managed_port.h's, when to
+// look the engine's: after a Notice.
+// Tested by: tests/host/engine/subnet_port_test.cc
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "emulator/host/node/infiniband_port.h"
+#include "emulator/nic/nic.h"
+
+namespace verbena::host {
+
+class SubnetPort {
+ public:
+  /// A port on InfiniBand. What it has now is what the NIC was made with.
+  SubnetPort(const std::string& fabric, const DeviceIdentity& of)
+      : fabric_(fabric), identity_(of), told_(infiniband_port(fabric, of, true)) {}
+
+  /// Under the engine's lock. `has_signal`: whether the cable at the port has one. An event for each thing that has
+  /// changed, and port_active or port_error last.
+  void look(nic::Nic& nic, bool has_signal);
+
+ private:
+  const std::string fabric_;
+  const DeviceIdentity identity_;
+  ManagedPort told_;
+};
+
+}  // namespace verbena::host

@@ -137,8 +137,8 @@ std::optional<std::uint16_t> solve_ipv4_identification(std::span<const std::byte
   return static_cast<std::uint16_t>(view->ip().v4().identification ^ ((entered & 0xff) << 8 | entered >> 8));
 }
 
-void complete_icrc(std::span<std::byte> frame) {
-  const auto view = parse_frame(frame);
+void complete_icrc(std::span<std::byte> frame, Medium medium) {
+  const auto view = parse_on(medium, frame);
   if (!view) return;
   const std::size_t icrc_at = view->frame().size() - kIcrcBytes;
   layout_detail::store_icrc(frame.data() + icrc_at, computed_icrc(*view));

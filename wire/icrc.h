@@ -14,6 +14,7 @@
 #include <span>
 
 #include "wire/headers.h"
+#include "wire/path_address.h"
 
 namespace verbena::wire {
 
@@ -60,7 +61,7 @@ std::uint32_t compute_icrc(std::span<const std::byte> packet, bool is_ipv4, cons
 /// (IcrcState), as Linux leaves a checksum open between the two ends of a veth pair. This is the one place where it is
 /// made up for, by whoever lets the frame out of there, looks at its octets or changes them. Stores the ICRC, and the
 /// trailer if there is one; what is no frame of a known encapsulation stays as it is.
-void complete_icrc(std::span<std::byte> frame);
+void complete_icrc(std::span<std::byte> frame, Medium medium = Medium::ethernet);
 
 /// A copy of a frame whose ICRC is deferred, with its ICRC, for who may not write where it lies.
 class CompletedFrame {

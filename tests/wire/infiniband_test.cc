@@ -4,6 +4,7 @@
 #include "tests/wire/wire_support.h"
 #include "wire/encapsulation.h"
 #include "wire/grh.h"
+#include "wire/icrc.h"
 #include "wire/packet_form.h"
 #include "wire/packet_text.h"
 
@@ -68,6 +69,13 @@ BOOST_AUTO_TEST_CASE(the_example_of_the_specification_is_read_and_right) {
   BOOST_TEST(view->network().entropy() == 0);
   BOOST_TEST(!view->vlan().has_value());
   BOOST_TEST((view->ethernet() == Ethernet{}));
+}
+
+BOOST_AUTO_TEST_CASE(deferred_icrc_is_made_with_the_vcrc_behind_it) {
+  Bytes deferred = kExample;
+  std::fill(deferred.end() - kIcrcBytes - kVcrcBytes, deferred.end(), std::byte{0});
+  complete_icrc(deferred, Medium::infiniband);
+  BOOST_TEST(deferred == kExample);
 }
 
 BOOST_AUTO_TEST_CASE(the_example_is_built_octet_for_octet) {

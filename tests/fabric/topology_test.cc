@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(managed_subnet_is_infiniband_with_ports_that_have_a_number)
   BOOST_TEST(objection_to(good, [](Topology& t) { t = managed(star(255, {})); }) ==
              "s1 has a port 255, and the last one is 254");
   BOOST_TEST(objection_to(good, [](Topology& t) { t = managed(direct(3, {{0, 1}, {1, 2}, {2, 0}})); }) ==
-             "host n1 has a port 2; in a managed subnet it has port 1 alone");
+             "host n2 has a port 2; in a managed subnet it has port 1 alone");
   BOOST_TEST(check(managed(star(254, {}))).ok());
   BOOST_TEST(check(managed(direct(2, {{0, 1}}))).ok());
   BOOST_TEST(check(managed(fat_tree(4, {}))).ok());

@@ -32,6 +32,8 @@ inline constexpr std::uint32_t kNoHost = UINT32_MAX;
 inline constexpr std::uint32_t kEveryHost = UINT32_MAX - 1;
 /// The other end of the cable: a pause frame.
 inline constexpr std::uint32_t kNeighbour = UINT32_MAX - 2;
+/// Where the tables of a managed subnet lead it.
+inline constexpr std::uint32_t kBySubnet = UINT32_MAX - 3;
 
 /// Half a cache line: the part of a frame that every hop reads.
 struct FrameInfo {

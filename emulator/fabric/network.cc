@@ -8,6 +8,7 @@
 #include "emulator/fabric/network_lanes.h"
 #include "emulator/fabric/network_qos.h"
 #include "emulator/fabric/network_state.h"
+#include "emulator/fabric/subnet_forwarding.h"
 #include "wire/assert.h"
 #include "wire/headers.h"
 
@@ -142,6 +143,7 @@ Network::State::State(const Topology& of, const NetworkOptions& with)
   if (!topology.qos) return;
   if (topology.qos->flow_control == FlowControl::credits) lanes = std::make_unique<NetworkLanes>(*this, *topology.qos);
   qos = std::make_unique<NetworkQos>(*this, *topology.qos);
+  if (topology.is_managed) subnet = std::make_unique<SubnetForwarding>(*this);
 }
 Network::State::~State() = default;
 
@@ -208,6 +210,10 @@ void Network::submit(Time now, std::uint32_t host, std::span<const std::byte> fr
 
 Time Network::has_room_at(Time now, std::uint32_t host, const Intent* intent) const {
   DirectionNumber way = state_->single_way[host];
+  if (state_->subnet) {  // whose tables alone tell in which lane it will be
+    const Room room = intent != nullptr && way != kNoDirection ? state_->qos->room(now, way, 0) : Room{1, now};
+    return room.octets != 0 ? now : room.more_at;
+  }
   if (way == kNoDirection || state_->qos) {
     const std::uint32_t to = intent != nullptr ? state_->addresses.find(intent->destination) : kNoHost;
     way = to == host ? state_->loopbacks[host] : to == kNoHost ? kNoDirection : state_->routing->first(host, to);

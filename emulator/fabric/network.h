@@ -224,6 +224,7 @@ class Network {
 
  private:
   friend class NetworkControl;
+  friend class NetworkSubnet;
 
   std::unique_ptr<State> state_;
 };

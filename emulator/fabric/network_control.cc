@@ -5,6 +5,7 @@
 #include "emulator/fabric/network_lanes.h"
 #include "emulator/fabric/network_qos.h"
 #include "emulator/fabric/network_state.h"
+#include "emulator/fabric/subnet_forwarding.h"
 #include "wire/assert.h"
 
 namespace verbena::fabric {
@@ -60,6 +61,7 @@ void NetworkControl::set_link_up(Time now, LinkId link, bool up) {
   direction.find_plain();
   if (!up) state_.lose_all(now, number, true);
   if (up && direction.has_classes) state_.qos->link_is_up(now, number);
+  if (state_.subnet) state_.subnet->signal_changes(link.cable);
   state_.expect_change(now, false, number, up);
   const Cable& ends = state_.topology.cables[link.cable];
   state_.update_port(ends.a);
@@ -75,6 +77,8 @@ void NetworkControl::set_switch_up(Time now, std::uint32_t vertex, bool up) {
       if (state_.directions[number].from == vertex) state_.lose_all(now, number, false);
   if (!up && state_.qos) state_.qos->forget_pauses_of(now, vertex);
   if (up && state_.lanes) state_.lanes->switch_is_up(now, vertex);
+  if (state_.subnet)
+    for (const std::uint32_t cable : state_.topology.cables_of(vertex)) state_.subnet->signal_changes(cable);
   state_.expect_change(now, true, vertex, up);
   for (const LinkDirection& direction : state_.directions)
     if (direction.from == vertex) state_.update_port(direction.to);

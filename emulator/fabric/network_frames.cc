@@ -9,6 +9,7 @@
 #include "emulator/fabric/network_lanes.h"
 #include "emulator/fabric/network_qos.h"
 #include "emulator/fabric/network_state.h"
+#include "emulator/fabric/subnet_forwarding.h"
 #include "emulator/fabric/telemetry_stamp.h"
 #include "wire/assert.h"
 #include "wire/icrc.h"
@@ -46,6 +47,10 @@ bool Network::State::find_destination(Time now, std::uint32_t host, FrameNumber 
     // From a program with a raw socket, say.
     if (qos && wire::parse_pause_frame(octets.first(std::min<std::size_t>(info.bytes, octets.size()))))
       info.destination = kNeighbour;
+    return true;
+  }
+  if (subnet) {
+    info.destination = subnet->enter(host, frame);
     return true;
   }
   info.destination = addresses.find(look.destination);
@@ -316,7 +321,7 @@ void Network::State::arrive(Time now, DirectionNumber number, FrameNumber frame,
   const LinkDirection& direction = directions[number];
   const FrameInfo& info = pool.info(frame);
   ++statistics.arrivals;
-  if (info.destination >= kNeighbour) {
+  if (info.destination >= kBySubnet) {
     arrive_specially(now, number, frame, sink);
     return;
   }
@@ -341,6 +346,10 @@ void Network::State::arrive(Time now, DirectionNumber number, FrameNumber frame,
 }
 
 void Network::State::arrive_specially(Time now, DirectionNumber number, FrameNumber frame, Sink& sink) {
+  if (pool.info(frame).destination == kBySubnet) {
+    subnet->arrive(now, number, frame, sink);
+    return;
+  }
   if (pool.info(frame).destination == kEveryHost) {
     arrive_for_group(now, number, frame, sink);
     return;
@@ -380,7 +389,7 @@ std::span<const std::byte> Network::State::view(FrameNumber frame) {
 void Network::State::complete(FrameNumber frame) {
   FrameInfo& info = pool.info(frame);
   if (info.icrc != wire::IcrcState::deferred) return;
-  wire::complete_icrc(pool.octets(frame).first(info.bytes));
+  wire::complete_icrc(pool.octets(frame).first(info.bytes), topology.medium);
   info.icrc = wire::IcrcState::present;
 }
 

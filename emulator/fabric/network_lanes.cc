@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "emulator/fabric/subnet_forwarding.h"
 #include "wire/infiniband.h"
 
 namespace verbena::fabric {
@@ -28,13 +29,14 @@ void NetworkLanes::arrived(DirectionNumber number, FrameNumber frame) {
   NetworkQos::Held& held = network_.qos->held_of(frame);
   held.came_by = number;
   held.lies_in_buffer = true;
+  held.buffer_lane = held.traffic_class;
   credits_.arrived(number, held.traffic_class, network_.pool.info(frame).bytes);
 }
 
 void NetworkLanes::taken(Time now, FrameNumber frame) {
   NetworkQos::Held& held = network_.qos->held_of(frame);
   if (!std::exchange(held.lies_in_buffer, false)) return;
-  if (!credits_.freed(held.came_by, held.traffic_class, network_.pool.info(frame).bytes)) return;
+  if (!credits_.freed(held.came_by, held.buffer_lane, network_.pool.info(frame).bytes)) return;
   const DirectionNumber back = port(held.came_by).reverse;
   // It goes once its turn comes, not from within what is being done here.
   port(back).due = std::max(now, network_.directions[back].wire_free);
@@ -60,21 +62,27 @@ void NetworkLanes::find_stalls(Time now, DirectionNumber number) {
 void NetworkLanes::look_at_heads(Time now, DirectionNumber number) {
   find_stalls(now, number);
   EgressPort& egress = port(number).egress;
-  const bool drops = qos_.head_of_queue_life.ns != 0 && network_.qos->is_from_switch(number);
+  const Duration life = life_at(number);
   for (std::size_t i = 0; i < kTrafficClasses; ++i) {
     const auto lane = static_cast<TrafficClass>(i);
     const Time since = egress.stuck_since(now, lane);
     if (since == kNever) continue;
     if (now >= since + kStallLook) network_.qos->look_for_deadlock(now);
-    if (!drops || now < since + qos_.head_of_queue_life) continue;
+    if (life.ns == 0 || now < since + life) continue;
     drop(now, number, egress.pop(now, lane, network_.pool));
     find_stalls(now, number);
   }
 }
 
+Duration NetworkLanes::life_at(DirectionNumber number) const {
+  if (!network_.qos->is_from_switch(number)) return {};
+  return network_.subnet ? network_.subnet->head_of_queue_life(number) : qos_.head_of_queue_life;
+}
+
 /// As the switch is told to: no rule of lossless lanes is broken.
 void NetworkLanes::drop(Time now, DirectionNumber number, FrameNumber frame) {
   taken(now, frame);
+  if (network_.subnet) network_.subnet->is_discarded(number);
   ++network_.directions[number].lost;
   ++network_.statistics.lost;
   network_.comment(frame, kTooLongAtHead);
@@ -84,12 +92,12 @@ void NetworkLanes::drop(Time now, DirectionNumber number, FrameNumber frame) {
 Time NetworkLanes::due(Time now, DirectionNumber number, Time free) const {
   Time earliest = credits_.owes(now, number) ? free : std::max(free, credits_.due(number));
   const NetworkQos& qos = *network_.qos;
-  const bool drops = qos_.head_of_queue_life.ns != 0 && qos.is_from_switch(number);
+  const Duration life = life_at(number);
   for (std::size_t i = 0; i < kTrafficClasses; ++i) {
     const Time since = qos.egress(number).stuck_since(now, static_cast<TrafficClass>(i));
     if (since == kNever) continue;
     if (!qos.deadlock()) earliest = std::min(earliest, std::max({since + kStallLook, qos.next_deadlock_look_, now}));
-    if (drops) earliest = std::min(earliest, since + qos_.head_of_queue_life);
+    if (life.ns != 0) earliest = std::min(earliest, since + life);
   }
   return earliest;
 }

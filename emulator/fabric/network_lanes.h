@@ -45,6 +45,8 @@ class NetworkLanes {
 
  private:
   void find_stalls(Time now, DirectionNumber number);
+  /// So long a head may wait there. 0: for ever.
+  Duration life_at(DirectionNumber number) const;
   void drop(Time now, DirectionNumber number, FrameNumber frame);
   NetworkQos::Port& port(DirectionNumber number) { return network_.qos->ports_[number]; }
 

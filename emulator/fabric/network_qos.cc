@@ -4,6 +4,7 @@
 
 #include "emulator/fabric/network_lanes.h"
 #include "emulator/fabric/pause_deadlock.h"
+#include "emulator/fabric/subnet_forwarding.h"
 #include "wire/assert.h"
 #include "wire/pause_frame.h"
 
@@ -63,9 +64,14 @@ void NetworkQos::enqueue(Time now, DirectionNumber number, FrameNumber frame) {
   Port& port = ports_[number];
   const FrameInfo& info = network_.pool.info(frame);
   Held& held = held_of(frame);
-  if (!is_from_switch(number)) held = {kNoDirection, qos_.class_of(network_.pool.octets(frame)), false};
+  if (!is_from_switch(number)) {
+    const TrafficClass traffic_class =
+        network_.subnet ? network_.subnet->lane_of(frame) : qos_.class_of(network_.pool.octets(frame));
+    held = {kNoDirection, traffic_class, false};
+  }
   if (leads_nowhere(network_, number) || info.bytes > direction.frame_bytes_max) {
     if (network_.lanes) network_.lanes->taken(now, frame);
+    if (network_.subnet) network_.subnet->is_discarded(number);
     // It takes its time all the same, so that a host's sender without a window does not send for ever at once.
     if (!is_from_switch(number) && direction.has_room_at(now) == now)
       direction.wire_free = std::max(direction.wire_free, now) + direction.time_for(info.bytes);
@@ -160,11 +166,13 @@ void NetworkQos::serve(Time now, DirectionNumber number) {
       network_.lanes->send_flow_control(now, number);
       continue;
     }
-    const auto traffic_class = port.egress.choose(now, network_.pool);
+    const auto traffic_class =
+        network_.subnet ? network_.subnet->choose(now, number, port.egress) : port.egress.choose(now, network_.pool);
     if (!traffic_class) break;
     const FrameNumber frame = port.egress.pop(now, *traffic_class, network_.pool);
     if (is_from_switch(number)) release(now, number, frame);
     if (direction.has_lanes) network_.lanes->leaves(now, number, *traffic_class, network_.pool.info(frame).bytes);
+    if (network_.subnet) network_.subnet->leaves(number, frame);
     held_of(frame).came_by = number;
     network_.transmit(now, number, frame);
   }
@@ -338,6 +346,7 @@ void NetworkQos::lose_all(Time now, DirectionNumber number) {
     while (port.egress.frames_of(traffic_class) != 0) {
       const FrameNumber frame = port.egress.pop(now, traffic_class, network_.pool);
       if (is_from_switch(number)) release(now, number, frame);
+      if (network_.subnet) network_.subnet->is_discarded(number);
       network_.end(now, number, frame, FrameEvent::vanished);
     }
   }

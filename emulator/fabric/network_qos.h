@@ -65,12 +65,14 @@ class NetworkQos {
  private:
   friend class DeadlockSearch;  // pause_deadlock.cc
   friend class NetworkLanes;    // network_lanes.cc
+  friend class SubnetForwarding;
 
   /// Of a frame that waits at a port, or is on its way to one.
   struct Held {
     DirectionNumber came_by = kNoDirection;
     TrafficClass traffic_class = 0;
-    bool lies_in_buffer = false;  // with credits: at the far end of `came_by`
+    bool lies_in_buffer = false;   // with credits: at the far end of `came_by`
+    TrafficClass buffer_lane = 0;  // in the buffer of this lane
   };
   /// One direction of a cable: the port that it leaves from, and what its frames hold where they arrive.
   struct Port {

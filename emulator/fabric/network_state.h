@@ -61,6 +61,7 @@ struct alignas(64) LinkDirection {
   bool is_loopback = false;
   bool has_classes = false;  // its queue is NetworkQos'
   bool has_lanes = false;    // and its classes have credits
+  bool is_active = true;     // the port that it leaves from lets data out: in a managed subnet not always
   bool is_plain = true;      // see find_plain()
   Duration known_time{};
   Duration propagation{};
@@ -136,6 +137,7 @@ class Prefetcher {
 
 class NetworkLanes;
 class NetworkQos;
+class SubnetForwarding;
 
 struct Network::State {
   State(const Topology& of, const NetworkOptions& with);
@@ -225,12 +227,15 @@ struct Network::State {
   std::vector<std::byte> view_scratch = std::vector<std::byte>(wire::kFrameBytesMax);
   std::vector<DirectionNumber> due;
   Prefetcher prefetcher;
-  std::unique_ptr<NetworkQos> qos;      // Topology::qos
-  std::unique_ptr<NetworkLanes> lanes;  // with FlowControl::credits
+  std::unique_ptr<NetworkQos> qos;           // Topology::qos
+  std::unique_ptr<NetworkLanes> lanes;       // with FlowControl::credits
+  std::unique_ptr<SubnetForwarding> subnet;  // Topology::is_managed
 
   ~State();
 
  private:
+  friend class SubnetForwarding;
+
   // -- network_frames.cc: a frame's way
   /// What the network has to know of the frame. False: it is for a group, and on its way already.
   bool find_destination(Time now, std::uint32_t host, FrameNumber frame, std::span<const std::byte> octets);
@@ -281,7 +286,7 @@ struct Network::State {
 /// dead; InfiniBand's has no link then, and so no credit.
 inline bool leads_nowhere(const Network::State& network, DirectionNumber number) {
   const LinkDirection& direction = network.directions[number];
-  return !direction.is_up || (direction.has_lanes && network.is_dead[direction.to] != 0);
+  return !direction.is_up || !direction.is_active || (direction.has_lanes && network.is_dead[direction.to] != 0);
 }
 
 }  // namespace verbena::fabric

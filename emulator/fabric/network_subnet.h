@@ -29,6 +29,7 @@ namespace verbena::fabric {
 /// By service level. 15: a packet of this level is dropped, and so it is by any lane that a port has not.
 using LanesOfLevels = std::array<std::uint8_t, 16>;
 inline constexpr std::uint8_t kLaneDropped = 15;
+inline constexpr std::uint8_t kLmcMax = 7;
 
 /// How the lanes of a port take turns (VLArbitration, IBA volume 1, 7.6.9): those of the high list first, each list by
 /// itself in the ratio of its weights.
@@ -73,8 +74,8 @@ class NetworkSubnet {
   // -- Addresses and ways ---------------------------------------------------------------------------------------------
   /// The port of a host answers to `base` and to the 2^lmc LIDs from there on; kLidNone: to none.
   void set_lids(std::uint32_t host, wire::Lid base, std::uint8_t lmc);
-  /// Part of a switch's linear forwarding table: the ports of `first` and the LIDs behind it. 255, or a port that is not
-  /// there: what is for this LID is dropped. LIDs that were never set are dropped.
+  /// Part of a switch's linear forwarding table: the ports of `first` and the LIDs behind it. 255, or a port that is
+  /// not there: what is for this LID is dropped. So it is for LIDs that were never set.
   void set_forwarding(std::uint32_t vertex, wire::Lid first, std::span<const std::uint8_t> ports);
   /// All ports of a switch by which packets for the group leave. They do not go back where they came from.
   void set_multicast(std::uint32_t vertex, wire::Lid group, std::span<const std::uint8_t> ports);
@@ -87,13 +88,14 @@ class NetworkSubnet {
   wire::PortState port_state(std::uint32_t vertex, std::uint8_t port) const;
   /// SLtoVL: the lane of what came in by `in` (of a host: 0) and leaves by `out`. By default the level modulo 8.
   void set_lanes(std::uint32_t vertex, std::uint8_t in, std::uint8_t out, const LanesOfLevels& lane_of_level);
-  /// Without an entry that has a weight: all lanes take turns. A lane in neither list sends nothing.
+  /// Without an entry that has a weight: all lanes take turns. A lane in neither list has its turn when no other has
+  /// anything to send.
   void set_arbitration(std::uint32_t vertex, std::uint8_t port, const LaneArbitration& arbitration);
   /// So long the first packet of a lane may wait there (HOQLife) before it is dropped. 0: for ever. Not of a host's
   /// port. By default Qos::head_of_queue_life.
   void set_head_of_queue_life(std::uint32_t vertex, std::uint8_t port, Duration life);
-  /// P_Key enforcement at the port of a switch: of what comes in by it, and of what leaves by it. A packet passes if one
-  /// of `keys` matches its P_Key and one of both says full membership (IBA volume 1, 10.9.3).
+  /// P_Key enforcement at the port of a switch: of what comes in by it, and of what leaves by it. A packet passes if
+  /// one of `keys` matches its P_Key and one of both says full membership (IBA volume 1, 10.9.3).
   void set_partitions(std::uint32_t vertex, std::uint8_t port, std::span<const std::uint16_t> keys, bool inbound,
                       bool outbound);
 

@@ -57,8 +57,9 @@ void DeadlockSearch::join(Waiter& waiter) {
   const Network::State& network = qos_.network_;
   for (std::size_t i = 0; i < waiters_.size(); ++i) {
     const Waiter& other = waiters_[i];
+    // With lanes, a switch may send in another one than the packet came in.
     if (network.directions[other.direction].from != network.directions[waiter.direction].to ||
-        other.group != waiter.group)
+        (other.group != waiter.group && !network.subnet))
       continue;
     const EgressPort& egress = qos_.ports_[other.direction].egress;
     std::uint64_t octets = 0;
@@ -66,7 +67,8 @@ void DeadlockSearch::join(Waiter& waiter) {
       const auto traffic_class = static_cast<TrafficClass>(c);
       if (qos_.qos_.pause_group(traffic_class) != other.group || !egress.is_paused(now_, traffic_class)) continue;
       for (FrameNumber frame = egress.first_of(traffic_class); frame != kNoFrame; frame = network.pool.info(frame).next)
-        if (qos_.held_[frame].came_by == waiter.direction)
+        if (qos_.held_[frame].came_by == waiter.direction &&
+            (!network.subnet || qos_.held_[frame].buffer_lane == waiter.group))
           octets += network.lanes ? octets_in_buffer(network.pool.info(frame).bytes) : network.pool.info(frame).bytes;
     }
     if (octets != 0) waiter.edges.push_back({i, octets});

@@ -18,6 +18,10 @@ std::string direction_name(const Topology& topology, LinkId link) {
   return link.backward ? b + ">" + a : a + ">" + b;
 }
 
+Duration time_saved(const Network::State& network, DirectionNumber number, Duration wire_time) {
+  return network.lanes ? network.lanes->time_saved(number, wire_time) : Duration{};
+}
+
 }  // namespace
 
 DirectionFaults& NetworkControl::faults_of(LinkId link) {
@@ -137,11 +141,13 @@ void NetworkControl::set_link_rate(Time now, LinkId link, std::uint64_t bits_per
   std::vector<std::pair<FrameNumber, Time>> queued;
   for (FrameNumber frame = direction.head; frame != kNoFrame; frame = state_.pool.info(frame).next) {
     const FrameInfo& info = state_.pool.info(frame);
-    const Duration taken = direction.propagation + direction.time_of(info.bytes);
+    const Duration wire_time = direction.time_of(info.bytes);
+    const Duration taken = direction.propagation + wire_time - time_saved(state_, number, wire_time);
     if (info.due - now >= taken) queued.emplace_back(frame, Time{info.due.ns - taken.ns});
   }
   const Duration propagation = direction.propagation;
   direction.set_rate(bits_per_second);
+  if (state_.lanes) state_.lanes->find_cuts_through();
   if (!queued.empty()) {
     direction.wire_free = queued.front().second;
     direction.last_due = {};
@@ -149,8 +155,10 @@ void NetworkControl::set_link_rate(Time now, LinkId link, std::uint64_t bits_per
       direction.last_due = state_.pool.info(frame).due;
     for (const auto& [frame, start] : queued) {
       FrameInfo& info = state_.pool.info(frame);
-      direction.wire_free = direction.wire_free + direction.time_for(info.bytes);
-      info.due = direction.last_due = std::max(direction.last_due, direction.wire_free + propagation);
+      const Duration wire_time = direction.time_for(info.bytes);
+      direction.wire_free = direction.wire_free + wire_time;
+      const Time heard = direction.wire_free + propagation - time_saved(state_, number, wire_time);
+      info.due = direction.last_due = std::max(direction.last_due, heard);
     }
   }
   state_.schedule(number);

@@ -257,6 +257,7 @@ void Network::State::launch(Time now, DirectionNumber number, FrameNumber frame,
     flight = flight + Duration{static_cast<std::int64_t>(draw % (static_cast<std::uint64_t>(direction.jitter.ns) + 1))};
   }
   const Duration wire_time = direction.time_for(info.bytes);
+  if (direction.has_lanes) flight = flight - lanes->time_saved(number, wire_time);
   if (extra.ns <= 0) {
     depart(now, number, frame, wire_time, flight);
     return;

@@ -21,6 +21,7 @@ NetworkLanes::NetworkLanes(Network::State& network, const Qos& qos)
     credits_.add(
         direction.is_loopback ? kNoDirection : network.direction_of({direction.link.cable, !direction.link.backward}),
         direction.rate);
+  find_cuts_through();
 }
 
 // -- A frame's way
@@ -100,6 +101,27 @@ Time NetworkLanes::due(Time now, DirectionNumber number, Time free) const {
     if (life.ns != 0) earliest = std::min(earliest, since + life);
   }
   return earliest;
+}
+
+// -- Cut-through
+
+Duration NetworkLanes::time_saved(DirectionNumber number, Duration wire_time) const {
+  if (!cuts_through(number)) return {};
+  const Duration header_time = network_.directions[number].time_of(wire::LocalRouteHeaderLayout::bytes);
+  return wire_time - std::min(wire_time, header_time);
+}
+
+void NetworkLanes::find_cuts_through() {
+  if (!qos_.cuts_through) return;
+  constexpr std::uint64_t kNoTime = UINT64_MAX;
+  std::vector<std::uint64_t> fastest(network_.topology.vertices.size());
+  for (const LinkDirection& way : network_.directions)
+    if (!way.is_loopback) fastest[way.from] = std::max(fastest[way.from], way.rate != 0 ? way.rate : kNoTime);
+  cuts_through_.resize(network_.directions.size());
+  for (DirectionNumber number = 0; number < network_.directions.size(); ++number) {
+    const LinkDirection& way = network_.directions[number];
+    cuts_through_[number] = !network_.topology.is_host(way.to) && way.rate >= fastest[way.to];
+  }
 }
 
 // -- Flow control packets

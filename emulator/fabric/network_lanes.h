@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "emulator/fabric/network_credits.h"
 #include "emulator/fabric/network_qos.h"
@@ -28,6 +29,9 @@ class NetworkLanes {
   void leaves(Time now, DirectionNumber number, TrafficClass lane, std::uint32_t bytes);
   /// Finds which lanes wait for credit, and drops those heads whose life is over.
   void look_at_heads(Time now, DirectionNumber number);
+  /// So much before the end of a frame the switch at the end of the direction sends it on, if it cuts through.
+  Duration time_saved(DirectionNumber number, Duration wire_time) const;
+  bool cuts_through(DirectionNumber number) const { return !cuts_through_.empty() && cuts_through_[number]; }
   /// When look_at_heads() or owes() has something to do; `free`: the wire is.
   Time due(Time now, DirectionNumber number, Time free) const;
 
@@ -40,6 +44,8 @@ class NetworkLanes {
   void link_is_down(DirectionNumber number) { credits_.link_is_down(number); }
   void link_is_up(Time now, DirectionNumber number);
   void switch_is_up(Time now, std::uint32_t vertex);
+  /// The rate of a cable is another: finds which directions have no faster cable in the switch at their end.
+  void find_cuts_through();
   /// The host gives no room of these lanes back, whatever comes. 0: it does again.
   void withhold(Time now, DirectionNumber way_out, ClassMask lanes);
 
@@ -53,6 +59,7 @@ class NetworkLanes {
   Network::State& network_;
   const Qos& qos_;
   NetworkCredits credits_;
+  std::vector<bool> cuts_through_;  // of each direction; empty: no switch does
 };
 
 }  // namespace verbena::fabric

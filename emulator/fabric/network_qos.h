@@ -73,6 +73,7 @@ class NetworkQos {
     TrafficClass traffic_class = 0;
     bool lies_in_buffer = false;   // with credits: at the far end of `came_by`
     TrafficClass buffer_lane = 0;  // in the buffer of this lane
+    bool is_bad = false;           // found damaged, and on its way all the same: its end says so
   };
   /// One direction of a cable: the port that it leaves from, and what its frames hold where they arrive.
   struct Port {

@@ -60,6 +60,7 @@ struct PortTraffic {
   std::uint64_t sent_discards = 0;           // the port was not active, the packet too long, or a head too old
   std::uint64_t symbol_errors = 0;           // each damaged packet is one
   std::uint64_t receive_errors = 0;          // its VCRC was wrong
+  std::uint64_t remote_errors = 0;           // an earlier port found it damaged, and a switch had sent it on
   std::uint64_t relay_errors = 0;            // no way out for it, or the one by which it came; no lane
   std::uint64_t sent_constraint_errors = 0;  // the port's P_Keys kept it back
   std::uint64_t received_constraint_errors = 0;

@@ -85,6 +85,9 @@ struct Qos {
   std::uint32_t lane_buffer_bytes = 32 << 10;  // of each lane of each port, where packets come in
   /// So long the first packet of a lane may wait at a switch before it is dropped (HOQLife, 18.2.5.4). 0: for ever.
   Duration head_of_queue_life{};
+  /// A switch sends a packet on once it has the header, if its way out is free and has credit, and else as soon as that
+  /// is so. What comes more slowly than some cable of the switch could take it on is stored first.
+  bool cuts_through = false;
 
   Qos() {
     for (std::size_t dscp = 0; dscp < class_of_dscp.size(); ++dscp)

@@ -156,6 +156,8 @@ constexpr std::array kWords{
     QosWord{
         "head-of-queue-life", "want a time up to 60s, as in 1ms",
         [](std::string_view text, Qos& into) { return take_time<kHeadLife>(text, Duration{}, kWatchdogMax, into); }},
+    QosWord{"cut-through", "want true or false", take_named<kTrueOrFalse, &Qos::cuts_through>, nullptr,
+            kNamesIn<kTrueOrFalse>},
 };
 
 }  // namespace
@@ -165,9 +167,10 @@ std::span<const QosWord> qos_words() {
 }
 
 std::string contradiction(const Qos& qos) {
-  const bool has_lanes = qos.lane_buffer_bytes != Qos().lane_buffer_bytes || qos.head_of_queue_life.ns != 0;
+  const bool has_lanes =
+      qos.lane_buffer_bytes != Qos().lane_buffer_bytes || qos.head_of_queue_life.ns != 0 || qos.cuts_through;
   if (has_lanes && qos.flow_control != FlowControl::credits)
-    return "ports of InfiniBand alone have lane-buffer and head-of-queue-life";
+    return "ports of InfiniBand alone have lane-buffer, head-of-queue-life and cut-through";
   if (qos.flow_control == FlowControl::global_pause && qos.lossless != kEveryClass)
     return "pause: global stops all classes at once: lossless: all goes with it";
   if (qos.xoff.alpha == 0 && qos.xon_offset_bytes > qos.xoff.bytes)

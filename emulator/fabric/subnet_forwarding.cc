@@ -18,7 +18,8 @@ constexpr std::string_view kPartition = "verbena: dropped, the P_Keys of a switc
 constexpr std::string_view kMisdirected = "verbena: dropped, the port has not its LID";
 
 constexpr std::size_t kLrhBytes = wire::LocalRouteHeaderLayout::bytes;
-constexpr std::size_t kOwners = std::size_t{wire::kLidUnicastMax.value()} + 1;
+constexpr std::size_t kBytesMin = kLrhBytes + wire::BthLayout::bytes + wire::kIcrcBytes + wire::kVcrcBytes;
+constexpr std::uint32_t kOwners = wire::kLidUnicastMax.value() + 1u;
 constexpr std::uint16_t kFullMember = 0x8000;
 
 bool is_listening(wire::PortState state) {
@@ -79,18 +80,32 @@ void SubnetForwarding::set_lane(FrameNumber frame, TrafficClass lane) {
   const std::span<std::byte> octets = network_.pool.octets(frame);
   const auto first = static_cast<std::byte>(lane << kShift) | (octets[0] & kVersion);
   if (std::exchange(octets[0], first) == first) return;
-  // A deferred ICRC is made with the VCRC behind it, and without payload there is neither.
+  // A deferred ICRC is made with the VCRC behind it, and without payload there is neither. A bad packet stays bad.
   const FrameInfo& info = network_.pool.info(frame);
-  if (network_.options.payload && info.icrc == wire::IcrcState::present)
+  if (!network_.qos->held_of(frame).is_bad && network_.options.payload && info.icrc == wire::IcrcState::present)
     wire::kInfiniBand.seal(octets.first(info.bytes));
 }
 
 bool SubnetForwarding::is_damaged(FrameNumber frame) const {
-  constexpr std::size_t kBytesMin = kLrhBytes + wire::BthLayout::bytes + wire::kIcrcBytes + wire::kVcrcBytes;
   const FrameInfo& info = network_.pool.info(frame);
   if (!info.corrupted) return false;
   if (!network_.options.payload) return info.icrc != wire::IcrcState::verified;
   return info.bytes < kBytesMin || !wire::kInfiniBand.is_sealed(network_.pool.octets(frame).first(info.bytes));
+}
+
+/// A switch that cuts through has begun to send a packet before its VCRC is there, and ends it as a bad one (EBP, 7.5).
+bool SubnetForwarding::has_errors(Port& in, FrameNumber frame) {
+  bool& is_bad = network_.qos->held_of(frame).is_bad;
+  if (is_bad) {
+    ++in.traffic.remote_errors;
+    return true;
+  }
+  is_bad = is_damaged(frame);
+  if (is_bad) {
+    ++in.traffic.symbol_errors;
+    ++in.traffic.receive_errors;
+  }
+  return is_bad;
 }
 
 bool SubnetForwarding::admits(const Port& port, FrameNumber frame) const {
@@ -141,11 +156,8 @@ void SubnetForwarding::arrive(Time now, DirectionNumber number, FrameNumber fram
   const std::uint32_t bytes = network_.pool.info(frame).bytes;
   ++in.traffic.received_packets;
   in.traffic.received_octets += bytes - std::min<std::uint32_t>(bytes, wire::kVcrcBytes);
-  if (is_damaged(frame)) {
-    ++in.traffic.symbol_errors;
-    ++in.traffic.receive_errors;
+  if (has_errors(in, frame) && !(network_.lanes->cuts_through(number) && bytes >= kBytesMin))
     return drop(now, number, frame, kDamaged);
-  }
   if (lrh_of(frame).destination.is_multicast()) ++in.traffic.received_multicast_packets;
   if (!is_listening(in.state)) return drop(now, number, frame, kNotActive);
   if (network_.topology.is_host(direction.to))
@@ -288,13 +300,13 @@ DirectionNumber SubnetForwarding::way_out(std::uint32_t vertex, std::uint8_t por
 void SubnetForwarding::set_lids(std::uint32_t host, wire::Lid base, std::uint8_t lmc) {
   Range& range = lids_[host];
   const auto for_each = [&](const auto& visit) {
-    for (std::size_t lid = range.first; lid < range.first + range.count && lid < owners_.size(); ++lid)
-      visit(owners_[lid]);
+    for (std::size_t lid = range.first; lid < range.first + range.count; ++lid) visit(owners_[lid]);
   };
   for_each([&](std::uint32_t& owner) {
     if (owner == host) owner = kNoHost;
   });
-  range = base.is_unicast() ? Range{base.value(), 1u << lmc} : Range{};
+  range = {};
+  if (base.is_unicast()) range = {base.value(), std::min<std::uint32_t>(1u << lmc, kOwners - base.value())};
   for_each([&](std::uint32_t& owner) { owner = host; });
 }
 

@@ -94,6 +94,8 @@ class SubnetForwarding {
   // -- What is in a packet
   void set_lane(FrameNumber frame, TrafficClass lane);
   bool is_damaged(FrameNumber frame) const;
+  /// It is; that is counted, at the first port as an error of its cable.
+  bool has_errors(Port& in, FrameNumber frame);
   /// Whether one of the port's P_Keys matches the packet's.
   bool admits(const Port& port, FrameNumber frame) const;
   bool is_cut_off(std::uint32_t host, wire::Lid source) const;

@@ -19,7 +19,8 @@ std::string setting_text(const Value& value) {
 }
 
 fabric::Qos read_qos(const Value& value, wire::Medium medium) {
-  constexpr std::array<std::string_view, 4> kOfInfiniBand{"strict", "weights", "lane-buffer", "head-of-queue-life"};
+  constexpr std::array<std::string_view, 5> kOfInfiniBand{"strict", "weights", "lane-buffer", "head-of-queue-life",
+                                                          "cut-through"};
   const Section section(value, "qos");
   section.exclude("xoff", "xoff-alpha");
   const bool is_infiniband = medium == wire::Medium::infiniband;
@@ -28,8 +29,8 @@ fabric::Qos read_qos(const Value& value, wire::Medium medium) {
     if (const auto said = section.find(word.name);
         said && is_infiniband && std::ranges::count(kOfInfiniBand, word.name) == 0)
       said->wrong(
-          "InfiniBand's lanes have credits and follow service levels: strict, weights, lane-buffer and "
-          "head-of-queue-life are all that can be said of them");
+          "InfiniBand's lanes have credits and follow service levels: strict, weights, lane-buffer, "
+          "head-of-queue-life and cut-through are all that can be said of them");
   read_settings(section, fabric::qos_words(), qos);
   return qos;
 }

@@ -48,6 +48,8 @@ BOOST_AUTO_TEST_CASE(every_word_is_taken) {
   BOOST_TEST(good("xoff-alpha=1/8").xoff.at(8000) == 1000u);
   BOOST_TEST(int{good("lossless=all,pause=global").lossless} == 0xff);
   BOOST_TEST(int{good("lossless=none").lossless} == 0);
+  BOOST_TEST(parse_qos("cut-through=perhaps").error() == "'cut-through=perhaps': want true or false");
+  BOOST_TEST(!good("cut-through=false").cuts_through);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_wrong_is_said_with_what_would_be_right) {
@@ -68,6 +70,8 @@ BOOST_AUTO_TEST_CASE(settings_that_contradict_each_other_are_refused) {
   BOOST_TEST(wrong("buffer=100KB,headroom=200KB") == "headroom 200000 is above buffer 100000");
   BOOST_TEST(wrong("pause=global,lossless=3").starts_with("pause: global stops all classes"));
   BOOST_TEST(wrong("watchdog-restore=1ms").ends_with("need watchdog: a time"));
+  for (const char* text : {"cut-through=true", "lane-buffer=16KiB", "head-of-queue-life=1ms"})
+    BOOST_TEST(wrong(text).starts_with("ports of InfiniBand alone"));
 }
 
 BOOST_AUTO_TEST_CASE(headroom_that_is_too_small_is_a_warning) {

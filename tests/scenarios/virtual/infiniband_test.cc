@@ -64,6 +64,19 @@ BOOST_AUTO_TEST_CASE(same_seed_same_trace) {
   BOOST_TEST(once.trace_hash != test::run(text, 4).trace_hash);
 }
 
+BOOST_AUTO_TEST_CASE(switches_that_cut_through_are_sooner_done) {
+  const std::string workload =
+      "workloads:\n  - {name: w, verb: write, from: n1, to: n2, size: 4KiB, count: 10, depth: 1}\n";
+  const std::string nic = "mtu: 4096";
+  const std::string shape = "shape: line, hosts: 2";
+  const Outcome stores = test::run(over_infiniband(workload, shape, nic));
+  const Outcome cuts = test::run(over_infiniband(workload, shape + ", qos: {cut-through: true}", nic));
+  BOOST_TEST((stores.held() && cuts.held()));
+  BOOST_TEST_REQUIRE((stores.workloads[0].finished && cuts.workloads[0].finished));
+  // Of ten packets, one after the other, each saves at two switches the 330 ns that it takes.
+  BOOST_TEST(cuts.workloads[0].finished->ns < stores.workloads[0].finished->ns - 10 * 2 * 300);
+}
+
 BOOST_AUTO_TEST_CASE(what_is_ethernets_alone_is_refused) {
   const std::string workload = "workloads:\n  - {name: w, verb: write, from: n1, to: n2, size: 4KiB, count: 1}\n";
   const std::string head = "name: t\nwire: infiniband\ntopology: {shape: star, hosts: 2";

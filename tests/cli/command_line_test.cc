@@ -194,13 +194,13 @@ BOOST_AUTO_TEST_CASE(exec_leaves_the_node_to_the_rank_where_there_are_several) {
   const auto node_of = [](const Words& options, const char* rank) {
     Words words{"exec", "--fabric", "ranks"};
     words.insert(words.end(), options.begin(), options.end());
-    for (const char* word : {"--", "env", rank, "cat", "/sys/class/infiniband/verbena0/ports/1/lid"})
+    for (const char* word : {"--", "env", rank, "cat", "/sys/class/infiniband/verbena0/node_guid"})
       words.emplace_back(word);
     return verbena_command(words).out;
   };
-  BOOST_TEST(node_of({"--nodes", "3"}, "PMI_RANK=4") == "0x5b02\n");
-  BOOST_TEST(node_of({"--nodes", "3", "--node", "auto"}, "OMPI_COMM_WORLD_RANK=2") == "0x5b03\n");
-  BOOST_TEST(node_of({"--node", "auto"}, "SLURM_PROCID=9") == "0x5b0a\n");
+  BOOST_TEST(node_of({"--nodes", "3"}, "PMI_RANK=4") == "0056:7fff:fe2f:5b02\n");
+  BOOST_TEST(node_of({"--nodes", "3", "--node", "auto"}, "OMPI_COMM_WORLD_RANK=2") == "0056:7fff:fe2f:5b03\n");
+  BOOST_TEST(node_of({"--node", "auto"}, "SLURM_PROCID=9") == "0056:7fff:fe2f:5b0a\n");
   BOOST_TEST(node_of({"--nodes", "3"}, "NO_RANK=1") == "");
   const auto error_of = [](const Words& options) {
     Words words{"exec"};

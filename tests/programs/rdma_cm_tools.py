@@ -1,5 +1,4 @@
-"""Tools for which rdma_cm is one way to connect among others: perftest -R, qperf -cm, fio."""
-import re
+"""Tools for which rdma_cm is one way to connect among others: perftest -R, fio. (qperf: qperf.py.)"""
 import time
 
 import harness
@@ -32,14 +31,6 @@ def perftests():
         yield perftest(tool, "-c", "UD", reliable=False)
 
 
-def qperf(context, name):
-    with context.fabric() as fabric:
-        done = harness.pair(fabric, ["qperf", "-lp", "{port}"], ["qperf", "-lp", "{port}", "{server}", "-to", "25", "-t", "1", "-cm", "1", name, "quit"],
-                            faults=context.faults, timeout=TIMEOUT)
-        if not re.search(rf"(?m)^{name}:" + ("" if name.startswith("ver_") else r"\s+\w+\s+=\s+[\d.]+ "), done.client.out):
-            raise harness.Failure(f"no figure of {name}\n{done.describe()}")
-
-
 FIO = ["fio", "--name=g", "--ioengine=rdma", "--port=20333", "--bs=64k", "--size=4m", "--verify_state_save=0"]
 # It asks for no RNR retries, and its sender does not wait for the receiver: that one must have posted for all that comes.
 DEPTH_OF_RECEIVER, DEPTH_OF_SENDER = "--iodepth=128", "--iodepth=4"
@@ -67,6 +58,4 @@ def fio(context, verb):
 
 
 def tests(context):
-    names = ["rc_bw", "rc_lat", "rc_rdma_write_bw", "rc_rdma_read_lat", "ver_rc_fetch_add"]  # those that heed -cm
-    return (rdma_cm.named(context, perftests()) + [(f"qperf -cm 1 {name}", lambda name=name: qperf(context, name)) for name in names]
-            + [(f"fio {verb}", lambda verb=verb: fio(context, verb)) for verb in ("write", "read", "send")])
+    return rdma_cm.named(context, perftests()) + [(f"fio {verb}", lambda verb=verb: fio(context, verb)) for verb in ("write", "read", "send")]

@@ -158,7 +158,9 @@ int resolve_eth_l2_from_gid(ibv_context* context, ibv_ah_attr* attr, std::uint8_
   if (engine == nullptr) return kNoDevice;
   if (engine->nic_config().medium() == wire::Medium::infiniband) return EOPNOTSUPP;
   verbena::nic::AddressVector address_vector;
-  if (const int error = address_vector_of(*attr, *engine, address_vector); error != 0) return error;
+  ibv_ah_attr attributes = *attr;
+  attributes.is_global = 1;  // libibverbs looks at the GIDs alone
+  if (const int error = address_vector_of(attributes, *engine, address_vector); error != 0) return error;
   std::ranges::copy(address_vector.next_hop.mac().octets, eth_mac);
   if (vid != nullptr) *vid = kNoVlan;
   return 0;

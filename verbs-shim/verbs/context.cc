@@ -291,7 +291,6 @@ int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attribute
   if (identity.is_infiniband) {
     fill_infiniband_port(*device_of(context->device), port, is_up, full);
   } else {
-    full.lid = lid_of(config, port);
     full.link_layer = IBV_LINK_LAYER_ETHERNET;
     full.flags = IBV_QPF_GRH_REQUIRED;
   }

@@ -36,29 +36,6 @@ ibv_mtu mtu_to(std::uint32_t bytes) {
 }
 
 namespace {
-/// The port's own address: the first GID that is no link-local one.
-const wire::Gid& own_address(const nic::NicConfig& config, std::uint32_t port) {
-  const auto gids = config.gids_of(port);
-  const auto found = std::ranges::find_if(gids, [](const nic::GidEntry& entry) { return !entry.gid.is_link_local(); });
-  return (found != gids.end() ? *found : gids.front()).gid;
-}
-}  // namespace
-
-std::uint16_t lid_of(const nic::NicConfig& config, std::uint32_t port) {
-  const wire::Gid& gid = own_address(config, port);
-  return gid.is_ipv4() ? static_cast<std::uint16_t>(gid.ipv4()) : 0;
-}
-
-namespace {
-
-/// The entry of an address that the port has: that of RoCE v2 where there is one.
-std::uint8_t source_index(const nic::NicConfig& config, std::uint32_t port, const wire::Gid& address) {
-  const auto gids = config.gids_of(port);
-  auto found = std::ranges::find_if(
-      gids, [&](const nic::GidEntry& entry) { return entry.gid == address && entry.encapsulation == &wire::kRoceV2; });
-  if (found == gids.end()) found = std::ranges::find(gids, address, &nic::GidEntry::gid);
-  return static_cast<std::uint8_t>(found - gids.begin());
-}
 
 /// RFC 1112, 6.4 and RFC 2464, 7: the Ethernet address of a multicast group.
 wire::MacAddress multicast_mac(const wire::Gid& group) {
@@ -110,20 +87,13 @@ int address_vector_of(const ibv_ah_attr& attributes, host::Engine& engine, nic::
   const std::uint8_t port = attributes.port_num;
   if (!config.has_port(port)) return EINVAL;
   if (config.medium() == wire::Medium::infiniband) return infiniband_vector_of(attributes, config, into);
-  if (attributes.is_global != 0) {
-    if (attributes.grh.sgid_index >= config.gids_of(port).size()) return EINVAL;
-    into.destination = gid_of(attributes.grh.dgid);
-    into.source_gid_index = attributes.grh.sgid_index;
-    into.traffic_class = attributes.grh.traffic_class;
-    into.hop_limit = attributes.grh.hop_limit;
-    into.flow_label = attributes.grh.flow_label & 0xfffff;
-  } else {
-    // A LID without a GRH names a node of the same network (docs/decisions.md).
-    if (attributes.dlid == 0 || lid_of(config, port) == 0) return EINVAL;
-    const wire::Gid& own = own_address(config, port);
-    into.destination = wire::Gid::from_ipv4((own.ipv4() & 0xffff0000) | attributes.dlid);
-    into.source_gid_index = source_index(config, port, own);
-  }
+  if (attributes.is_global == 0) return EINVAL;  // Ethernet has no place for a LID (IBV_QPF_GRH_REQUIRED)
+  if (attributes.grh.sgid_index >= config.gids_of(port).size()) return EINVAL;
+  into.destination = gid_of(attributes.grh.dgid);
+  into.source_gid_index = attributes.grh.sgid_index;
+  into.traffic_class = attributes.grh.traffic_class;
+  into.hop_limit = attributes.grh.hop_limit;
+  into.flow_label = attributes.grh.flow_label & 0xfffff;
   into.service_level = attributes.sl;
   into.port = port;
   into.static_rate = attributes.static_rate;

@@ -27,14 +27,11 @@ ibv_gid gid_to(const wire::Gid& gid);
 /// Network order.
 std::uint64_t guid_to(const std::array<std::uint8_t, 8>& octets);
 
-/// The LID a node reports for programs that know no GIDs: the lower half of its IPv4 address, or 0.
-std::uint16_t lid_of(const nic::NicConfig& config, std::uint32_t port);
-
 /// 256 .. 4096, or nothing for a value that is no ibv_mtu.
 std::optional<std::uint32_t> mtu_bytes_of(ibv_mtu mtu);
 ibv_mtu mtu_to(std::uint32_t bytes);
 
-/// Fills `into` and resolves the Ethernet address. 0, EINVAL (neither GRH nor LID, unknown port or source), or
+/// Fills `into` and resolves the Ethernet address. 0, EINVAL (no GRH, unknown port or source), or
 /// ETIMEDOUT (nobody answers for that address).
 int address_vector_of(const ibv_ah_attr& attributes, host::Engine& engine, nic::AddressVector& into);
 ibv_ah_attr address_vector_to(const nic::AddressVector& address_vector);

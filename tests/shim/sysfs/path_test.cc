@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(cat_reads_what_the_verbs_would_say) {
       {"/ports/1/phys_state", "5: LinkUp\n"},
       {"/ports/1/link_layer", "Ethernet\n"},
       {"/ports/1/rate", "100 Gb/sec (4X EDR)\n"},
-      {"/ports/1/lid", "0x5b07\n"},
+      {"/ports/1/lid", "0x0\n"},
       {"/ports/1/gids/0", "0000:0000:0000:0000:0000:ffff:7f2f:5b07\n"},
       {"/ports/1/gids/1", "fe80:0000:0000:0000:0056:7fff:fe2f:5b07\n"},
       {"/ports/1/gid_attrs/types/1", "RoCE v2\n"},
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(process_without_the_rank_for_its_node_has_no_device) {
     all.insert(all.end(), words.begin(), words.end());
     return preloaded(all);
   };
-  BOOST_TEST(ranked({"PMI_RANK=2", "cat", kDevice + "/ports/1/lid"}).out == "0x5b03\n");
+  BOOST_TEST(ranked({"PMI_RANK=2", "cat", kDevice + "/node_guid"}).out == "0056:7fff:fe2f:5b03\n");
   for (const std::string& path :
        {kDevice, kReal, std::string("/dev/infiniband/rdma_cm"), std::string("/dev/infiniband/uverbs0"),
         std::string("/sys/class/infiniband_verbs/uverbs0")}) {

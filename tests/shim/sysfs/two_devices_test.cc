@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(what_lies_below_a_device_is_its_own) {
       {"/mlx5_7/ports/1/gid_attrs/ndevs/0", "verbena0\n"},
       {"/mlx5_8/ports/1/gid_attrs/ndevs/0", "verbena1\n"},
       {"/mlx5_8/ports/2/gid_attrs/ndevs/1", "verbena1p2\n"},
-      {"/mlx5_8/ports/2/lid", "0x5c07\n"},
+      {"/mlx5_8/ports/2/lid", "0x0\n"},
       {"/mlx5_8/ports/2/state", "4: ACTIVE\n"},
       {"/mlx5_8/uevent", "NAME=mlx5_8\n"},
       {"/mlx5_8/device/numa_node", "-1\n"},

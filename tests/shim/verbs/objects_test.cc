@@ -123,21 +123,86 @@ BOOST_AUTO_TEST_CASE(a_wrong_transition_changes_nothing) {
   BOOST_CHECK_EQUAL(to_rtr(a, b), 0);
 }
 
-BOOST_AUTO_TEST_CASE(an_address_needs_a_grh_or_a_lid) {
-  Endpoint endpoint;
-  ibv_ah_attr attributes = address_of(endpoint);
-  ibv_ah* ah = ibv_create_ah(endpoint.pd, &attributes);
-  BOOST_REQUIRE(ah != nullptr);
-  BOOST_CHECK_EQUAL(ibv_destroy_ah(ah), 0);
+namespace {
+/// A LID, as on InfiniBand.
+ibv_ah_attr without_grh(const Endpoint& of) {
+  ibv_ah_attr attributes = address_of(of);
   attributes.is_global = 0;
-  BOOST_CHECK(ibv_create_ah(endpoint.pd, &attributes) == nullptr);
-  BOOST_CHECK_EQUAL(errno, EINVAL);
   attributes.dlid = 0x5b01;
-  ah = ibv_create_ah(endpoint.pd, &attributes);
+  return attributes;
+}
+
+constexpr int kToRtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(an_address_handle_needs_a_grh_on_ethernet) {
+  Endpoint endpoint;
+  ibv_ah_attr attributes = without_grh(endpoint);
+  ibv_pd* const domain = ibv_alloc_pd(endpoint.context);
+  BOOST_REQUIRE(domain != nullptr);
+  BOOST_CHECK(ibv_create_ah(domain, &attributes) == nullptr);
+  BOOST_CHECK_EQUAL(errno, EINVAL);
+  BOOST_CHECK_EQUAL(ibv_dealloc_pd(domain), 0);  // nothing that was refused is in it
+  attributes.is_global = 1;
+  ibv_ah* const ah = ibv_create_ah(endpoint.pd, &attributes);
   BOOST_REQUIRE(ah != nullptr);
   BOOST_CHECK_EQUAL(ibv_destroy_ah(ah), 0);
   attributes.port_num = 2;
   BOOST_CHECK(ibv_create_ah(endpoint.pd, &attributes) == nullptr);
+  BOOST_CHECK_EQUAL(errno, EINVAL);
+}
+
+BOOST_AUTO_TEST_CASE(a_path_without_a_grh_is_refused_on_ethernet) {
+  for (const ibv_qp_type type : {IBV_QPT_RC, IBV_QPT_UC}) {
+    Endpoint a({.type = type});
+    Endpoint b({.type = type});
+    BOOST_REQUIRE_EQUAL(to_init(a), 0);
+    BOOST_CHECK_EQUAL(to_rtr(a, b.qp->qp_num, without_grh(b)), EINVAL);
+    ibv_qp_attr seen{};
+    ibv_qp_init_attr init{};
+    BOOST_REQUIRE_EQUAL(ibv_query_qp(a.qp, &seen, IBV_QP_STATE, &init), 0);
+    BOOST_CHECK_EQUAL(seen.qp_state, IBV_QPS_INIT);
+    BOOST_CHECK_EQUAL(a.qp->state, IBV_QPS_INIT);
+    BOOST_CHECK_EQUAL(seen.dest_qp_num, 0u);
+    BOOST_CHECK_EQUAL(to_rtr(a, b), 0);
+    BOOST_CHECK_EQUAL(to_rts(a), 0);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_path_is_not_changed_to_one_without_a_grh) {
+  Endpoint a;
+  Endpoint b;
+  connect(a, b);
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_SQD;
+  BOOST_REQUIRE_EQUAL(ibv_modify_qp(a.qp, &attributes, IBV_QP_STATE), 0);
+  attributes.ah_attr = without_grh(b);
+  attributes.ah_attr.grh.dgid.raw[15] = 2;
+  BOOST_CHECK_EQUAL(ibv_modify_qp(a.qp, &attributes, IBV_QP_STATE | IBV_QP_AV), EINVAL);
+  ibv_qp_init_attr init{};
+  BOOST_REQUIRE_EQUAL(ibv_query_qp(a.qp, &attributes, IBV_QP_STATE | IBV_QP_AV, &init), 0);
+  BOOST_CHECK_EQUAL(attributes.qp_state, IBV_QPS_SQD);
+  BOOST_CHECK_EQUAL(attributes.ah_attr.is_global, 1);
+  BOOST_CHECK_EQUAL(attributes.ah_attr.grh.dgid.raw[15], 1);
+}
+
+BOOST_AUTO_TEST_CASE(there_is_no_alternate_path_on_ethernet) {
+  Endpoint a;
+  Endpoint b;
+  BOOST_REQUIRE_EQUAL(to_init(a), 0);
+  for (const ibv_ah_attr& alternate : {address_of(b), without_grh(b)}) {
+    ibv_qp_attr attributes{};
+    attributes.qp_state = IBV_QPS_RTR;
+    attributes.path_mtu = IBV_MTU_1024;
+    attributes.dest_qp_num = b.qp->qp_num;
+    attributes.ah_attr = address_of(b);
+    attributes.alt_ah_attr = alternate;
+    attributes.alt_port_num = 1;
+    constexpr int kOfReliable = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+    BOOST_CHECK_EQUAL(ibv_modify_qp(a.qp, &attributes, kToRtr | kOfReliable | IBV_QP_ALT_PATH), EINVAL);
+    BOOST_CHECK_EQUAL(a.qp->state, IBV_QPS_INIT);
+  }
+  BOOST_CHECK_EQUAL(to_rtr(a, b), 0);
 }
 
 BOOST_AUTO_TEST_CASE(the_ethernet_address_of_a_group_follows_from_its_address) {
@@ -148,6 +213,8 @@ BOOST_AUTO_TEST_CASE(the_ethernet_address_of_a_group_follows_from_its_address) {
   BOOST_REQUIRE_EQUAL(ibv_resolve_eth_l2_from_gid(endpoint.context, &attributes, mac, &vlan), 0);
   const std::uint8_t own[6] = {0x02, 0x56, 0x7f, 0x2f, 0x5b, 0x01};
   BOOST_CHECK_EQUAL_COLLECTIONS(mac, mac + 6, own, own + 6);
+  attributes.is_global = 0;  // not looked at
+  BOOST_CHECK_EQUAL(ibv_resolve_eth_l2_from_gid(endpoint.context, &attributes, mac, &vlan), 0);
   const std::uint8_t ipv4_group[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 239, 129, 2, 3};
   std::copy(ipv4_group, ipv4_group + 16, attributes.grh.dgid.raw);
   BOOST_REQUIRE_EQUAL(ibv_resolve_eth_l2_from_gid(endpoint.context, &attributes, mac, &vlan), 0);

@@ -147,11 +147,11 @@ void complete_icrc(std::span<std::byte> frame, Medium medium) {
     encapsulation.seal(frame.first(view->frame().size() + encapsulation.trailer_bytes));
 }
 
-std::span<const std::byte> CompletedFrame::copy_of(std::span<const std::byte> frame) {
+std::span<const std::byte> CompletedFrame::copy_of(std::span<const std::byte> frame, Medium medium) {
   VERBENA_ASSERT(frame.size() <= octets_.size());
   std::ranges::copy(frame, octets_.begin());
   const std::span<std::byte> copy = std::span(octets_).first(frame.size());
-  complete_icrc(copy);
+  complete_icrc(copy, medium);
   return copy;
 }
 

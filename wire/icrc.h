@@ -67,7 +67,7 @@ void complete_icrc(std::span<std::byte> frame, Medium medium = Medium::ethernet)
 class CompletedFrame {
  public:
   /// Valid until the next call. At most kFrameBytesMax octets.
-  std::span<const std::byte> copy_of(std::span<const std::byte> frame);
+  std::span<const std::byte> copy_of(std::span<const std::byte> frame, Medium medium = Medium::ethernet);
 
  private:
   std::array<std::byte, kFrameBytesMax> octets_;

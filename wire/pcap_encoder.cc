@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "wire/infiniband.h"
 #include "wire/pcap_file.h"
 
 namespace verbena::wire {
@@ -39,6 +40,13 @@ class Writer {
     }
     if (bytes != 0) std::memcpy(into_.data() + size_, from, bytes);
     size_ += bytes;
+  }
+  /// What stands there is left.
+  void skip(std::size_t bytes) {
+    if (fits_ && into_.size() - size_ >= bytes)
+      size_ += bytes;
+    else
+      fits_ = false;
   }
   void pad_to_word() {
     constexpr std::byte kZeros[3]{};
@@ -110,8 +118,14 @@ std::size_t encode_pcapng_interface(std::span<std::byte> into, const InterfaceDe
   return writer.end_block();
 }
 
-std::size_t encode_pcapng_packet(std::span<std::byte> into, const PacketRecord& packet) {
-  const std::size_t kept = kept_bytes(packet);
+namespace {
+
+constexpr std::size_t kPacketHeaderBytes = 28;
+
+/// `put(writer)` writes the octets of the packet, `kept` of `bytes`.
+template <class Put>
+std::size_t encode_packet_block(std::span<std::byte> into, const PacketRecord& packet, std::size_t kept,
+                                std::size_t bytes, Put&& put) {
   const std::uint64_t time = since_epoch(packet.time);
   Writer writer(into);
   writer.begin_block(kEnhancedPacketBlock);
@@ -119,8 +133,8 @@ std::size_t encode_pcapng_packet(std::span<std::byte> into, const PacketRecord& 
   writer.number(static_cast<std::uint32_t>(time >> 32));
   writer.number(static_cast<std::uint32_t>(time));
   writer.number(static_cast<std::uint32_t>(kept));
-  writer.number(static_cast<std::uint32_t>(packet.bytes.size()));
-  writer.octets(packet.bytes.data(), kept);
+  writer.number(static_cast<std::uint32_t>(bytes));
+  put(writer);
   writer.pad_to_word();
   const bool has_direction = packet.direction != Direction::unknown;
   if (has_direction) {
@@ -131,6 +145,30 @@ std::size_t encode_pcapng_packet(std::span<std::byte> into, const PacketRecord& 
   writer.option(kOptionComment, packet.comment);
   if (has_direction || !packet.comment.empty()) writer.option(kOptionEnd, nullptr, 0);
   return writer.end_block();
+}
+
+}  // namespace
+
+std::size_t encode_pcapng_packet(std::span<std::byte> into, const PacketRecord& packet) {
+  const std::size_t kept = kept_bytes(packet);
+  return encode_packet_block(into, packet, kept, packet.bytes.size(),
+                             [&](Writer& writer) { writer.octets(packet.bytes.data(), kept); });
+}
+
+InterfaceDescription interface_on(Medium medium, std::string_view name, std::uint32_t snap_bytes) {
+  if (medium == Medium::ethernet) return {.name = name, .snap_bytes = snap_bytes};
+  return {.name = name, .link_type = LinkType::erf};
+}
+
+std::size_t encode_pcapng_packet_on(Medium medium, std::span<std::byte> into, const PacketRecord& packet) {
+  if (medium == Medium::ethernet) return encode_pcapng_packet(into, packet);
+  if (into.size() < kPacketHeaderBytes) return 0;
+  const bool is_link_packet = packet.bytes.size() == kLinkPacketBytes;
+  // It is written where it has to lie, then the block around it.
+  const std::size_t bytes = encode_erf_record(into.subspan(kPacketHeaderBytes), packet,
+                                              is_link_packet ? ErfType::infiniband_link : ErfType::infiniband);
+  if (bytes == 0) return 0;
+  return encode_packet_block(into, packet, bytes, bytes, [&](Writer& writer) { writer.skip(bytes); });
 }
 
 std::size_t encode_pcap_header(std::span<std::byte> into, LinkType link_type, std::uint32_t snap_bytes) {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "wire/packet_view.h"
+#include "wire/path_address.h"
 #include "wire/result.h"
 #include "wire/time.h"
 
@@ -147,9 +148,9 @@ struct PacketRecord {
   std::string_view comment;  // empty: none
 };
 
-/// Room that surely suffices for a record with so many octets of frame and comment, in either format.
+/// Room that surely suffices for a record with so many octets of frame and comment, in either format, of any medium.
 constexpr std::size_t encoded_packet_bytes_max(std::size_t frame_bytes, std::size_t comment_bytes) {
-  return 64 + frame_bytes + comment_bytes;
+  return 96 + frame_bytes + comment_bytes;
 }
 /// Room for a section header or an interface description with a name of so many octets.
 constexpr std::size_t encoded_header_bytes_max(std::size_t name_bytes) {
@@ -168,6 +169,11 @@ struct InterfaceDescription {
 std::size_t encode_pcapng_interface(std::span<std::byte> into, const InterfaceDescription& interface);
 /// Enhanced packet block.
 std::size_t encode_pcapng_packet(std::span<std::byte> into, const PacketRecord& packet);
+
+// Of what is on a medium. Packets of InfiniBand, and its link packets, lie in records of ERF, which tshark dissects, as
+// it does not DLT 247; such a record says itself what is cut off its packet.
+InterfaceDescription interface_on(Medium medium, std::string_view name, std::uint32_t snap_bytes);
+std::size_t encode_pcapng_packet_on(Medium medium, std::span<std::byte> into, const PacketRecord& packet);
 
 /// Classic pcap with nanoseconds. Carries neither comment nor direction nor interface.
 std::size_t encode_pcap_header(std::span<std::byte> into, LinkType link_type, std::uint32_t snap_bytes);

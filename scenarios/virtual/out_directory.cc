@@ -16,7 +16,6 @@ namespace verbena::scenarios {
 namespace {
 
 constexpr std::size_t kCommentBytesMax = 512;
-constexpr std::size_t kErfBytesMax = 32;  // of a record's header and padding
 constexpr std::size_t kNameBytesMax = 200;
 constexpr Duration kSampleMin = microseconds(10);
 constexpr std::int64_t kSampleShare = 64;  // a sample each 64th of the time that has passed
@@ -70,8 +69,7 @@ OutDirectory::OutDirectory(const Scenario& scenario, const std::string& path, st
       limit_(scenario.capture.octets_max.value_or(capture_octets_max)),
       captures_left_(limit_),
       trace_left_(limit_),
-      scratch_(wire::encoded_packet_bytes_max(wire::kFrameBytesMax + kErfBytesMax, kCommentBytesMax)),
-      erf_(wire::kFrameBytesMax + kErfBytesMax) {
+      scratch_(wire::encoded_packet_bytes_max(wire::kFrameBytesMax, kCommentBytesMax)) {
   if (!open()) return;
   captures_.resize(scenario.topology.cables.size());
   counted_.resize(std::size_t{scenario.topology.hosts} * nic::kCounters, 0);
@@ -129,11 +127,8 @@ OutDirectory::Capture& OutDirectory::capture_of(std::uint32_t cable) {
   capture.file = std::make_unique<BufferedFile>(fmt::format("{}/{}.pcapng", path_, name));
   std::size_t bytes = wire::encode_pcapng_section(scratch_, "verbena");
   append(*capture.file, std::span(scratch_).first(bytes));
-  const bool is_infiniband = scenario_.topology.medium == wire::Medium::infiniband;
-  bytes = wire::encode_pcapng_interface(scratch_,
-                                        {.name = link,
-                                         .link_type = is_infiniband ? wire::LinkType::erf : wire::LinkType::ethernet,
-                                         .snap_bytes = is_infiniband ? 0 : scenario_.capture.snap_bytes.value_or(0)});
+  bytes = wire::encode_pcapng_interface(
+      scratch_, wire::interface_on(scenario_.topology.medium, link, scenario_.capture.snap_bytes.value_or(0)));
   append(*capture.file, std::span(scratch_).first(bytes));
   return capture;
 }
@@ -167,18 +162,11 @@ void OutDirectory::end_capture(const sim::ObservedFrame& frame) {
                                                          wire::kCaptureEndsNote)));
 }
 
-/// Into `scratch_`. InfiniBand's packets lie in records of ERF, which tshark dissects, as it does not DLT 247.
+/// Into `scratch_`.
 std::size_t OutDirectory::encode(const sim::ObservedFrame& frame, std::size_t snap_bytes, std::string_view comment) {
-  wire::PacketRecord record{.time = frame.time, .bytes = frame.frame, .snap_bytes = snap_bytes, .comment = comment};
-  if (scenario_.topology.medium == wire::Medium::infiniband) {
-    const bool is_link_packet = frame.frame.size() == wire::kLinkPacketBytes;
-    const std::size_t bytes =
-        wire::encode_erf_record(erf_, {.time = frame.time, .bytes = frame.frame, .snap_bytes = snap_bytes},
-                                is_link_packet ? wire::ErfType::infiniband_link : wire::ErfType::infiniband);
-    record.bytes = std::span(erf_).first(bytes);
-    record.snap_bytes = 0;
-  }
-  return wire::encode_pcapng_packet(scratch_, record);
+  return wire::encode_pcapng_packet_on(
+      scenario_.topology.medium, scratch_,
+      {.time = frame.time, .bytes = frame.frame, .snap_bytes = snap_bytes, .comment = comment});
 }
 
 std::size_t OutDirectory::snap_bytes(std::span<const std::byte> frame) const {

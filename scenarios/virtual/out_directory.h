@@ -81,7 +81,6 @@ class OutDirectory final : public Journal {
   std::vector<Capture> captures_;  // by cable
   std::map<std::string, std::uint32_t> names_used_;
   std::vector<std::byte> scratch_;
-  std::vector<std::byte> erf_;
   std::unique_ptr<BufferedFile> events_;
   std::unique_ptr<BufferedFile> counters_;
   std::unique_ptr<BufferedFile> links_;  // null: links are not sampled

@@ -1,5 +1,6 @@
 // Captures of InfiniBand: Endace's records, written and read, and libpcap's link type.
 #include "tests/wire/wire_support.h"
+#include "wire/infiniband.h"
 
 using namespace verbena;
 using namespace verbena::wire;
@@ -61,6 +62,34 @@ BOOST_AUTO_TEST_CASE(records_of_erf_read_back_as_they_were_written) {
     BOOST_TEST(std::ranges::equal(one.bytes.subspan(kErfHeaderBytes, kept), std::span(packet).first(kept)));
   }
   BOOST_TEST(encode_erf_record(std::span(room).first(20), {.bytes = packet}, ErfType::infiniband) == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_on_infiniband_lies_in_erf_in_a_pcapng) {
+  const Bytes packet = infiniband_packet();
+  const auto link_packet = write_link_packet({.virtual_lane = 2, .credit_limit = 9});
+  std::array<std::byte, 512> room;
+  Bytes file;
+  append(file, room, encode_pcapng_section(room, "test"));
+  append(file, room, encode_pcapng_interface(room, interface_on(Medium::infiniband, "n1-s1", 30)));
+  const PacketRecord record{.time = Time{1'700'000'000'123'456'789},
+                            .bytes = packet,
+                            .snap_bytes = 30,
+                            .direction = Direction::inbound,
+                            .comment = "verbena: lost"};
+  const std::size_t needed = encode_pcapng_packet_on(Medium::infiniband, room, record);
+  append(file, room, needed);
+  append(file, room, encode_pcapng_packet_on(Medium::infiniband, room, {.bytes = link_packet}));
+  const std::vector<CapturedPacket> packets = read_all(file);
+  BOOST_REQUIRE_EQUAL(packets.size(), 2u);
+  BOOST_TEST((packets[0].link_type == LinkType::erf && packets[0].time == record.time));
+  BOOST_TEST((packets[0].direction == Direction::inbound && packets[0].comment == "verbena: lost"));
+  constexpr std::size_t kTypeAt = 8;
+  BOOST_TEST((packets[0].bytes[kTypeAt] == std::byte{21} && packets[1].bytes[kTypeAt] == std::byte{25}));
+  BOOST_TEST(std::ranges::equal(packets[0].bytes.subspan(kErfHeaderBytes, 30), std::span(packet).first(30)));
+  BOOST_TEST(std::ranges::equal(packets[1].bytes.subspan(kErfHeaderBytes, link_packet.size()), link_packet));
+  BOOST_TEST(needed <= encoded_packet_bytes_max(30, record.comment.size()));
+  for (std::size_t size = 0; size < needed; ++size)
+    BOOST_REQUIRE_EQUAL(encode_pcapng_packet_on(Medium::infiniband, std::span(room).first(size), record), 0u);
 }
 
 BOOST_AUTO_TEST_CASE(packets_of_infiniband_are_read_from_their_link_type) {

@@ -22,7 +22,7 @@ struct LinkModel::Way {
   FaultCounters& counters() { return link.counters_; }
   void damage(std::uint32_t slot, const FaultVerdict& verdict) {
     Frame& frame = link.frames_[slot];
-    const AlteredFrame altered = alter_frame(link.bytes_of(slot).first(frame.bytes), verdict);
+    const AlteredFrame altered = alter_frame(link.bytes_of(slot).first(frame.bytes), verdict, link.parameters_.medium);
     frame.bytes = static_cast<std::uint32_t>(altered.bytes);
     frame.corrupted = frame.corrupted || altered.corrupted;
   }
@@ -91,7 +91,7 @@ Submission LinkModel::submit_slot(Time now, std::size_t bytes, const FrameTag& t
   FaultVerdict verdict;
   if (!plan_.empty()) {
     // Judged on our own copy: nobody else can change it between the decision and the delivery.
-    const auto packet = wire::parse_frame(bytes_of(open_slot_).first(bytes));
+    const auto packet = wire::parse_on(parameters_.medium, bytes_of(open_slot_).first(bytes));
     if (packet)
       verdict = plan_.judge(*packet);
     else

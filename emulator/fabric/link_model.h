@@ -17,6 +17,7 @@
 #include "emulator/fabric/fault_carrier.h"
 #include "emulator/fabric/fault_plan.h"
 #include "emulator/fabric/fault_rule.h"
+#include "wire/path_address.h"
 #include "wire/time.h"
 #include "wire/types.h"
 
@@ -29,6 +30,7 @@ struct LinkParameters {
   std::uint64_t rate_bits_per_second = 0;  // 0: none, frames take no time
   Duration propagation{0};
   std::uint32_t pool_frames = kPoolFramesDefault;
+  wire::Medium medium = wire::Medium::ethernet;
 };
 
 struct LinkCounters : FaultCounters {
@@ -36,7 +38,7 @@ struct LinkCounters : FaultCounters {
   std::uint64_t delivered = 0;
   std::uint64_t dropped_by_fault = 0;
   std::uint64_t dropped_full = 0;  // the pool was full
-  std::uint64_t unparsed = 0;      // no RoCE v2 packet: let through, untouched
+  std::uint64_t unparsed = 0;      // no packet of the transport: let through, untouched
 };
 
 /// What the submitter wants back with the frame; the model does not look at it.

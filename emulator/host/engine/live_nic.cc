@@ -80,7 +80,7 @@ std::string LiveNic::open(OpenedLink opened, const EngineConfig& config) {
   parts_ = opened.parts;
   kernel_frames_ = opened.fetches;
   if (config.further_ports.empty()) {  // else each port has its own
-    auto decorators = make_decorators(*link_, config, opened.slot);
+    auto decorators = make_decorators(*link_, opened.medium, config, opened.slot);
     if (!decorators) return decorators.error();
     decorators_ = std::move(*decorators);
   }

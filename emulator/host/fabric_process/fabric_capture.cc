@@ -18,8 +18,11 @@ Result<std::unique_ptr<FabricCapture>, std::string> FabricCapture::open(const Op
   const std::size_t files = std::min(options.topology.cables.size(), kFilesMax);
   for (std::uint32_t cable = 0; cable < files; ++cable) {
     const std::string path = options.directory + "/" + options.topology.cable_name(cable) + ".pcapng";
-    if (auto created = create_capture_file(path, options.snap_bytes); !created) return Failure{created.error().text};
-    auto file = CaptureFile::open({.path = path, .snap_bytes = options.snap_bytes, .buffer_bytes = kBufferBytes});
+    const wire::Medium medium = options.topology.medium;
+    if (auto created = create_capture_file(path, options.snap_bytes, medium); !created)
+      return Failure{created.error().text};
+    auto file = CaptureFile::open(
+        {.path = path, .snap_bytes = options.snap_bytes, .buffer_bytes = kBufferBytes, .medium = medium});
     if (!file) return Failure{file.error()};
     capture->files_.push_back(std::move(*file));
   }

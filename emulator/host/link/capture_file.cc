@@ -69,21 +69,21 @@ FileError capture_error(const std::string& path, const char* what) {
   return file_error(std::string("cannot ") + what + " capture file " + path, errno);
 }
 
-bool write_header(int file, std::uint32_t snap_bytes) {
+bool write_header(int file, std::uint32_t snap_bytes, wire::Medium medium) {
   std::array<std::byte, kHeaderBytesMax> octets;
   const std::size_t section = wire::encode_pcapng_section(octets, kApplication);
-  const std::size_t interface =
-      wire::encode_pcapng_interface(std::span(octets).subspan(section), {.name = "verbena", .snap_bytes = snap_bytes});
+  const std::size_t interface = wire::encode_pcapng_interface(std::span(octets).subspan(section),
+                                                              wire::interface_on(medium, "verbena", snap_bytes));
   VERBENA_ASSERT(section != 0 && interface != 0);
   return ::write(file, octets.data(), section + interface) == static_cast<ssize_t>(section + interface);
 }
 
 }  // namespace
 
-Result<void, FileError> create_capture_file(const std::string& path, std::uint32_t snap_bytes) {
+Result<void, FileError> create_capture_file(const std::string& path, std::uint32_t snap_bytes, wire::Medium medium) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0) return Failure{capture_error(path, "create")};
-  const bool written = write_header(file, snap_bytes);
+  const bool written = write_header(file, snap_bytes, medium);
   FileError error = written ? FileError{} : capture_error(path, "write");
   ::close(file);
   if (!written) return Failure{std::move(error)};
@@ -97,7 +97,8 @@ Result<std::unique_ptr<CaptureFile>, std::string> CaptureFile::open(const Option
   // The lock goes with the process that holds it. Files that cannot be locked (a pipe) are not shared either.
   ::flock(file, LOCK_EX);
   struct stat status{};
-  const bool ready = ::fstat(file, &status) == 0 && (status.st_size != 0 || write_header(file, options.snap_bytes));
+  const bool ready =
+      ::fstat(file, &status) == 0 && (status.st_size != 0 || write_header(file, options.snap_bytes, options.medium));
   if (!ready) {
     std::string error = capture_error(options.path, "write").text;
     ::close(file);
@@ -152,7 +153,7 @@ void CaptureFile::record(Time now, std::span<const std::byte> frame, wire::Direc
                                   .direction = direction,
                                   .comment = comment.substr(0, kCommentBytesMax)};
   const std::size_t room = wire::encoded_packet_bytes_max(wire::kFrameBytesMax, kCommentBytesMax);
-  const std::size_t bytes = wire::encode_pcapng_packet({scratch_.get(), room}, record);
+  const std::size_t bytes = wire::encode_pcapng_packet_on(options_.medium, {scratch_.get(), room}, record);
   const bool was_empty = bytes_waiting() == 0;
   if (bytes == 0 || failed_.load(std::memory_order_relaxed) || !append({scratch_.get(), bytes})) {
     frames_lost_.fetch_add(1, std::memory_order_relaxed);

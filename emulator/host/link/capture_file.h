@@ -28,6 +28,7 @@
 #include "emulator/host/os/combining_gate.h"
 #include "emulator/host/os/frame_ring.h"
 #include "emulator/host/os/shortage.h"
+#include "wire/path_address.h"
 #include "wire/pcap_file.h"
 #include "wire/result.h"
 #include "wire/time.h"
@@ -46,7 +47,8 @@ class CaptureTap {
 };
 
 /// Makes FILE an empty capture, whatever it was before. The error is one line.
-Result<void, FileError> create_capture_file(const std::string& path, std::uint32_t snap_bytes = 0);
+Result<void, FileError> create_capture_file(const std::string& path, std::uint32_t snap_bytes = 0,
+                                            wire::Medium medium = wire::Medium::ethernet);
 
 class CaptureFile final : public CaptureTap {
  public:
@@ -54,6 +56,7 @@ class CaptureFile final : public CaptureTap {
     std::string path;
     std::uint32_t snap_bytes = 0;                     // keep at most so much of a frame; 0: all
     std::size_t buffer_bytes = std::size_t{4} << 20;  // a power of two
+    wire::Medium medium = wire::Medium::ethernet;     // that all frames are on
   };
   /// Appends; writes the capture's header first if the file is new or empty. The error is one line.
   static Result<std::unique_ptr<CaptureFile>, std::string> open(const Options& options);
@@ -79,6 +82,7 @@ class CaptureFile final : public CaptureTap {
   /// At the end of the process: waits for a thread that is writing, then writes the rest.
   void finish();
 
+  wire::Medium medium() const { return options_.medium; }
   std::uint64_t frames_lost() const { return frames_lost_.load(std::memory_order_relaxed); }
 
  private:

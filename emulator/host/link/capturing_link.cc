@@ -16,7 +16,7 @@ class CapturingLink::Recorder final : public FrameSink {
   void frame(std::span<const std::byte> frame, wire::IcrcState icrc) override {
     above_.frame(frame, icrc);
     const bool lacks_icrc = icrc == wire::IcrcState::deferred && frame.size() <= wire::kFrameBytesMax;
-    file_.record(now_, lacks_icrc ? completed_.copy_of(frame) : frame, wire::Direction::inbound,
+    file_.record(now_, lacks_icrc ? completed_.copy_of(frame, file_.medium()) : frame, wire::Direction::inbound,
                  file_.take_annotation());
   }
 

@@ -10,10 +10,12 @@
 
 namespace verbena::host {
 
-Result<Decorators, std::string> make_decorators(FramePort& link, const EngineConfig& config, std::uint8_t slot) {
+Result<Decorators, std::string> make_decorators(FramePort& link, wire::Medium medium, const EngineConfig& config,
+                                                std::uint8_t slot) {
   Decorators made;
   if (!config.capture_path.empty()) {
-    auto file = CaptureFile::open({.path = config.capture_path, .snap_bytes = config.capture_snap_bytes});
+    auto file =
+        CaptureFile::open({.path = config.capture_path, .snap_bytes = config.capture_snap_bytes, .medium = medium});
     if (!file) return Failure{file.error()};
     made.capture = std::make_unique<CapturingLink>(link, std::move(*file));
   }
@@ -23,7 +25,7 @@ Result<Decorators, std::string> make_decorators(FramePort& link, const EngineCon
   CaptureTap* const tap = made.capture != nullptr ? &made.capture->tap() : nullptr;
   const std::string name = address_text(config.address) + "/" + std::to_string(slot);
   const std::uint64_t seed = config.seed.value_or(EngineConfig::kFaultSeed);
-  made.faults = make_faulty_link(made.outermost(link), rules, seed, name, tap);
+  made.faults = make_faulty_link(made.outermost(link), rules, seed, name, tap, nullptr, medium);
   return made;
 }
 

@@ -11,6 +11,7 @@
 #include "emulator/host/config/engine_config.h"
 #include "emulator/host/link/capturing_link.h"
 #include "emulator/host/link/frame_port.h"
+#include "wire/path_address.h"
 #include "wire/result.h"
 
 namespace verbena::host {
@@ -27,6 +28,7 @@ struct Decorators {
 };
 
 /// Around the port of a link that outlives them. The error is one line for the user.
-Result<Decorators, std::string> make_decorators(FramePort& link, const EngineConfig& config, std::uint8_t slot);
+Result<Decorators, std::string> make_decorators(FramePort& link, wire::Medium medium, const EngineConfig& config,
+                                                std::uint8_t slot);
 
 }  // namespace verbena::host

@@ -26,23 +26,24 @@ bool is_faulty(const std::vector<fabric::FaultRule>& rules, bool transmit) {
 }
 
 std::unique_ptr<LinkModel> model_of(const std::vector<fabric::FaultRule>& rules, bool transmit, std::uint64_t seed,
-                                    std::string_view link_name) {
+                                    std::string_view link_name, wire::Medium medium) {
   const auto seen = fabric::rules_of_direction(rules, transmit);
   if (seen.empty()) return nullptr;
   const std::string name = std::string(link_name) + (transmit ? ":tx" : ":rx");
-  return std::make_unique<LinkModel>(fabric::LinkParameters{}, FaultPlan(seen, seed, name));
+  return std::make_unique<LinkModel>(fabric::LinkParameters{.medium = medium}, FaultPlan(seen, seed, name));
 }
 
 class FaultyLink final : public FramePort {
  public:
   FaultyLink(FramePort& inner, const std::vector<fabric::FaultRule>& rules, std::uint64_t seed,
-             std::string_view link_name, CaptureTap* tap, Time (*clock)())
+             std::string_view link_name, CaptureTap* tap, Time (*clock)(), wire::Medium medium)
       : FramePort(is_faulty(rules, true) ? wire::IcrcState::present : inner.icrc_wanted()),
         inner_(inner),
         tap_(tap),
         clock_(clock != nullptr ? clock : &clock_now),
-        tx_(model_of(rules, true, seed, link_name)),
-        rx_(model_of(rules, false, seed, link_name)) {}
+        medium_(medium),
+        tx_(model_of(rules, true, seed, link_name, medium)),
+        rx_(model_of(rules, false, seed, link_name, medium)) {}
 
   std::span<std::byte> reserve(const nic::Destination& destination, std::size_t bytes) override {
     if (!tx_) return inner_.reserve(destination, bytes);
@@ -130,7 +131,7 @@ class FaultyLink final : public FramePort {
     Intake(FaultyLink& owner, Time now) : owner_(owner), now_(now) {}
     void frame(std::span<const std::byte> frame, wire::IcrcState icrc) override {
       if (icrc == wire::IcrcState::deferred && frame.size() <= wire::kFrameBytesMax) {
-        frame = completed_.copy_of(frame);
+        frame = completed_.copy_of(frame, owner_.medium_);
         icrc = wire::IcrcState::verified;
       }
       const auto submission = owner_.rx_->submit(now_, frame, {{}, {}, icrc == wire::IcrcState::verified ? 1u : 0u});
@@ -163,6 +164,7 @@ class FaultyLink final : public FramePort {
   FramePort& inner_;
   CaptureTap* tap_;
   Time (*clock_)();
+  const wire::Medium medium_;
   std::unique_ptr<LinkModel> tx_;  // null: no rule looks at this direction
   std::unique_ptr<LinkModel> rx_;
   Time now_{0};
@@ -179,8 +181,8 @@ class FaultyLink final : public FramePort {
 
 std::unique_ptr<FramePort> make_faulty_link(FramePort& inner, const std::vector<fabric::FaultRule>& rules,
                                             std::uint64_t seed, std::string_view link_name, CaptureTap* tap,
-                                            Time (*clock)()) {
-  return std::make_unique<FaultyLink>(inner, rules, seed, link_name, tap, clock);
+                                            Time (*clock)(), wire::Medium medium) {
+  return std::make_unique<FaultyLink>(inner, rules, seed, link_name, tap, clock, medium);
 }
 
 }  // namespace verbena::host

@@ -53,7 +53,7 @@ Result<Opened, std::string> open_at(const EngineConfig& config, OpenedLink first
   }
   for (std::uint32_t port = 1; port <= ports.size(); ++port) {
     OpenedLink& opened = ports[port - 1].opened;
-    auto decorators = make_decorators(*opened.link, config_of_port(config, port), opened.slot);
+    auto decorators = make_decorators(*opened.link, opened.medium, config_of_port(config, port), opened.slot);
     if (!decorators) return Failure{decorators.error()};
     ports[port - 1].decorators = std::move(*decorators);
   }

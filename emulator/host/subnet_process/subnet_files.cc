@@ -91,8 +91,7 @@ void SubnetProcess::write_text(const std::string& path, const std::string& text)
 }
 
 SubnetProcess::~SubnetProcess() {
-  for (const auto& session : sessions_) close(session->fd);
-  if (listener_ >= 0) close(listener_);
+  umad_.reset();
   std::error_code ignored;
   if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
 }

@@ -1,6 +1,7 @@
 #include "emulator/subnet/agent_performance.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "emulator/subnet/smp.h"
@@ -11,6 +12,7 @@ namespace {
 constexpr std::uint8_t kAllPorts = 0xff;
 constexpr std::uint16_t kHasAllPortSelect = 1 << 8;
 constexpr std::uint16_t kHasExtendedWidth = 1 << 9;
+constexpr std::uint16_t kHasTransmitWait = 1 << 12;
 
 /// Counters stop at their highest value.
 template <class Number>
@@ -18,15 +20,27 @@ Number held(std::uint64_t value, std::uint64_t most = std::numeric_limits<Number
   return static_cast<Number>(std::min(value, most));
 }
 
+constexpr std::uint64_t PortTotals::* kCounters[] = {&PortTotals::transmit_packets,
+                                                     &PortTotals::receive_packets,
+                                                     &PortTotals::transmit_words,
+                                                     &PortTotals::receive_words,
+                                                     &PortTotals::unicast_transmit_packets,
+                                                     &PortTotals::unicast_receive_packets,
+                                                     &PortTotals::multicast_transmit_packets,
+                                                     &PortTotals::multicast_receive_packets,
+                                                     &PortTotals::transmit_wait,
+                                                     &PortTotals::symbol_errors,
+                                                     &PortTotals::receive_errors,
+                                                     &PortTotals::link_downed,
+                                                     &PortTotals::transmit_discards,
+                                                     &PortTotals::receive_switch_relay_errors,
+                                                     &PortTotals::transmit_constraint_errors,
+                                                     &PortTotals::receive_constraint_errors,
+                                                     &PortTotals::vl15_dropped};
+static_assert(sizeof(PortTotals) == std::size(kCounters) * sizeof(std::uint64_t), "each counter is in the list");
+
 void add(PortTotals& sum, const PortTotals& one) {
-  sum.transmit_packets += one.transmit_packets;
-  sum.receive_packets += one.receive_packets;
-  sum.transmit_words += one.transmit_words;
-  sum.receive_words += one.receive_words;
-  sum.link_downed += one.link_downed;
-  sum.transmit_discards += one.transmit_discards;
-  sum.receive_switch_relay_errors += one.receive_switch_relay_errors;
-  sum.vl15_dropped += one.vl15_dropped;
+  for (const auto counter : kCounters) sum.*counter += one.*counter;
 }
 
 }  // namespace
@@ -59,25 +73,30 @@ std::optional<Datagram> PerformanceAgent::process(const Datagram& request) {
 std::uint16_t PerformanceAgent::class_port_info(std::span<std::byte> data) {
   constexpr std::uint8_t kResponseTime = 18;
   wire::ClassPortInfoLayout::emit(
-      {.capability_mask = kHasAllPortSelect | kHasExtendedWidth, .response_time = kResponseTime},
+      {.capability_mask = kHasAllPortSelect | kHasExtendedWidth | kHasTransmitWait, .response_time = kResponseTime},
       data.first<wire::ClassPortInfoLayout::bytes>());
   return 0;
 }
 
-std::optional<PortTotals> PerformanceAgent::totals_of(std::uint8_t port) const {
-  PortTotals sum;
-  if (port == kAllPorts) {
-    for (const Port& one : node_.ports) add(sum, one.totals);
-    return sum;
-  }
-  if (port >= node_.ports.size() || (port == 0 && !node_.is_switch())) return std::nullopt;
-  return node_.ports[port].totals;
+PortTotals PerformanceAgent::data_of(std::size_t port) const {
+  return data_path_ == nullptr ? PortTotals{} : data_path_->totals({at_.node, static_cast<std::uint8_t>(port)});
 }
 
-template <class Change>
-void PerformanceAgent::for_each(std::uint8_t port, Change change) {
+std::optional<PortTotals> PerformanceAgent::totals_of(std::uint8_t port) const {
+  if (port != kAllPorts && (port >= node_.ports.size() || (port == 0 && !node_.is_switch()))) return std::nullopt;
+  PortTotals sum;
+  for (std::size_t i = 0; i < node_.ports.size(); ++i) {
+    if (port != kAllPorts && i != port) continue;
+    add(sum, node_.ports[i].totals);
+    add(sum, data_of(i));
+  }
+  return sum;
+}
+
+/// What the data path counts goes on: the difference is kept, and may be below 0.
+void PerformanceAgent::set(std::uint8_t port, std::uint64_t PortTotals::* counter, std::uint64_t value) {
   for (std::size_t i = 0; i < node_.ports.size(); ++i)
-    if (port == kAllPorts || i == port) change(node_.ports[i].totals);
+    if (port == kAllPorts || i == port) node_.ports[i].totals.*counter = value - data_of(i).*counter;
 }
 
 std::uint16_t PerformanceAgent::port_counters(std::span<std::byte> data, bool is_set) {
@@ -86,30 +105,41 @@ std::uint16_t PerformanceAgent::port_counters(std::span<std::byte> data, bool is
   if (!totals_of(asked.port)) return wire::kStatusBadValue;
   if (is_set) {
     const auto clear = [&](unsigned bit, std::uint64_t PortTotals::* counter, std::uint64_t value) {
-      if ((asked.select >> bit & 1) != 0) for_each(asked.port, [&](PortTotals& totals) { totals.*counter = value; });
+      if ((asked.select >> bit & 1) != 0) set(asked.port, counter, value);
     };
     // 16.1.3.5: a bit for each counter, in their order.
+    clear(0, &PortTotals::symbol_errors, asked.symbol_errors);
     clear(2, &PortTotals::link_downed, asked.link_downed);
+    clear(3, &PortTotals::receive_errors, asked.receive_errors);
     clear(5, &PortTotals::receive_switch_relay_errors, asked.receive_switch_relay_errors);
     clear(6, &PortTotals::transmit_discards, asked.transmit_discards);
+    clear(7, &PortTotals::transmit_constraint_errors, asked.transmit_constraint_errors);
+    clear(8, &PortTotals::receive_constraint_errors, asked.receive_constraint_errors);
     clear(11, &PortTotals::vl15_dropped, asked.vl15_dropped);
     clear(12, &PortTotals::transmit_words, asked.transmit_words);
     clear(13, &PortTotals::receive_words, asked.receive_words);
     clear(14, &PortTotals::transmit_packets, asked.transmit_packets);
     clear(15, &PortTotals::receive_packets, asked.receive_packets);
+    if ((asked.select2 & 1) != 0) set(asked.port, &PortTotals::transmit_wait, asked.transmit_wait);
   }
   const PortTotals totals = *totals_of(asked.port);
   wire::PortCountersLayout::emit(
       {.port = asked.port,
        .select = asked.select,
+       .symbol_errors = held<std::uint16_t>(totals.symbol_errors),
        .link_downed = held<std::uint8_t>(totals.link_downed),
+       .receive_errors = held<std::uint16_t>(totals.receive_errors),
        .receive_switch_relay_errors = held<std::uint16_t>(totals.receive_switch_relay_errors),
        .transmit_discards = held<std::uint16_t>(totals.transmit_discards),
+       .transmit_constraint_errors = held<std::uint8_t>(totals.transmit_constraint_errors),
+       .receive_constraint_errors = held<std::uint8_t>(totals.receive_constraint_errors),
+       .select2 = asked.select2,
        .vl15_dropped = held<std::uint16_t>(totals.vl15_dropped),
        .transmit_words = held<std::uint32_t>(totals.transmit_words),
        .receive_words = held<std::uint32_t>(totals.receive_words),
        .transmit_packets = held<std::uint32_t>(totals.transmit_packets),
-       .receive_packets = held<std::uint32_t>(totals.receive_packets)},
+       .receive_packets = held<std::uint32_t>(totals.receive_packets),
+       .transmit_wait = held<std::uint32_t>(totals.transmit_wait)},
       octets);
   return 0;
 }
@@ -120,12 +150,16 @@ std::uint16_t PerformanceAgent::port_counters_extended(std::span<std::byte> data
   if (!totals_of(asked.port)) return wire::kStatusBadValue;
   if (is_set) {
     const auto clear = [&](unsigned bit, std::uint64_t PortTotals::* counter, std::uint64_t value) {
-      if ((asked.select >> bit & 1) != 0) for_each(asked.port, [&](PortTotals& totals) { totals.*counter = value; });
+      if ((asked.select >> bit & 1) != 0) set(asked.port, counter, value);
     };
     clear(0, &PortTotals::transmit_words, asked.transmit_words);
     clear(1, &PortTotals::receive_words, asked.receive_words);
     clear(2, &PortTotals::transmit_packets, asked.transmit_packets);
     clear(3, &PortTotals::receive_packets, asked.receive_packets);
+    clear(4, &PortTotals::unicast_transmit_packets, asked.unicast_transmit_packets);
+    clear(5, &PortTotals::unicast_receive_packets, asked.unicast_receive_packets);
+    clear(6, &PortTotals::multicast_transmit_packets, asked.multicast_transmit_packets);
+    clear(7, &PortTotals::multicast_receive_packets, asked.multicast_receive_packets);
   }
   const PortTotals totals = *totals_of(asked.port);
   wire::PortCountersExtendedLayout::emit({.port = asked.port,
@@ -134,8 +168,10 @@ std::uint16_t PerformanceAgent::port_counters_extended(std::span<std::byte> data
                                           .receive_words = totals.receive_words,
                                           .transmit_packets = totals.transmit_packets,
                                           .receive_packets = totals.receive_packets,
-                                          .unicast_transmit_packets = totals.transmit_packets,
-                                          .unicast_receive_packets = totals.receive_packets},
+                                          .unicast_transmit_packets = totals.unicast_transmit_packets,
+                                          .unicast_receive_packets = totals.unicast_receive_packets,
+                                          .multicast_transmit_packets = totals.multicast_transmit_packets,
+                                          .multicast_receive_packets = totals.multicast_receive_packets},
                                          octets);
   return 0;
 }

@@ -12,7 +12,8 @@ namespace verbena::subnet {
 
 class PerformanceAgent {
  public:
-  PerformanceAgent(Subnet& subnet, PortEnd at) : node_(subnet.nodes_[at.node]), at_(at) {}
+  PerformanceAgent(Subnet& subnet, PortEnd at)
+      : data_path_(subnet.data_path_), node_(subnet.nodes_[at.node]), at_(at) {}
 
   /// The response; nothing: it was none of its requests.
   std::optional<Datagram> process(const Datagram& request);
@@ -23,9 +24,12 @@ class PerformanceAgent {
   std::uint16_t port_counters_extended(std::span<std::byte> data, bool is_set);
   /// Of the ports that the number stands for; nothing: there is none.
   std::optional<PortTotals> totals_of(std::uint8_t port) const;
-  template <class Change>
-  void for_each(std::uint8_t port, Change change);
+  /// Of data; without a data path all are 0.
+  PortTotals data_of(std::size_t port) const;
+  /// So that it is told as `value`.
+  void set(std::uint8_t port, std::uint64_t PortTotals::* counter, std::uint64_t value);
 
+  DataPath* data_path_;
   Node& node_;
   PortEnd at_;
 };

@@ -104,7 +104,11 @@ std::uint16_t SubnetAgent::switch_info(Smp& smp, bool is_set) {
   if (is_set) {
     const auto wanted = smp.read_data<wire::SwitchInfoLayout>();
     if (wanted.linear_top >= kLinearCapacity) return wire::kStatusBadValue;
+    const std::uint32_t first = 1u + std::min(info.linear_top, wanted.linear_top);
+    const std::uint32_t behind = 1u + std::max(info.linear_top, wanted.linear_top);
     info.linear_top = wanted.linear_top;
+    if (first != behind)
+      tell([&](Listener& listener) { listener.forwarding_changed(at_.node, first, behind - first); });
     info.default_port = wanted.default_port;
     info.default_multicast_primary_port = wanted.default_multicast_primary_port;
     info.default_multicast_other_port = wanted.default_multicast_other_port;
@@ -164,20 +168,35 @@ std::uint16_t SubnetAgent::set_port_info(Port& port, std::uint8_t number, const 
                              : static_cast<std::uint8_t>(wanted.speed_enabled & info.speed_supported);
   if (wanted.down_default_state != 0) info.down_default_state = wanted.down_default_state;
   if (wanted.neighbor_mtu != 0) info.neighbor_mtu = std::min(wanted.neighbor_mtu, info.mtu_capacity);
-  if (wanted.operational_vls != 0) info.operational_vls = std::min(wanted.operational_vls, info.vl_capacity);
-  info.vl_high_limit = wanted.vl_high_limit;
+  set_lanes_of(port, number, wanted);
   info.vl_stall_count = wanted.vl_stall_count;
   info.hoq_life = wanted.hoq_life;
-  info.enforce_inbound = wanted.enforce_inbound;
-  info.enforce_outbound = wanted.enforce_outbound;
+  if (info.enforce_inbound != wanted.enforce_inbound || info.enforce_outbound != wanted.enforce_outbound) {
+    info.enforce_inbound = wanted.enforce_inbound;
+    info.enforce_outbound = wanted.enforce_outbound;
+    tell([&](Listener& listener) { listener.pkeys_changed({at_.node, number}); });
+  }
   info.local_physical_errors = wanted.local_physical_errors;
   info.overrun_errors = wanted.overrun_errors;
   subnet_.receiver_.changed({at_.node, number});
+  tell([&](Listener& listener) { listener.port_changed({at_.node, number}, wanted.client_reregister); });
   if (wanted.physical_state != wire::PortPhysicalState::no_change && !(node_.is_switch() && number == 0)) {
     if (wanted.physical_state > wire::PortPhysicalState::disabled) return wire::kStatusBadValue;
     subnet_.set_physical_state({at_.node, number}, wanted.physical_state);
   }
   return set_state(number, wanted.state);
+}
+
+void SubnetAgent::set_lanes_of(Port& port, std::uint8_t number, const wire::PortInfo& wanted) {
+  wire::PortInfo& info = port.info;
+  const std::uint8_t lanes = std::min(wanted.operational_vls, info.vl_capacity);
+  if (lanes != 0 && lanes != info.operational_vls) {
+    info.operational_vls = lanes;
+    tell([&](Listener& listener) { listener.lanes_changed({at_.node, number}, kNoPort); });
+  }
+  if (info.vl_high_limit == wanted.vl_high_limit) return;
+  info.vl_high_limit = wanted.vl_high_limit;
+  tell([&](Listener& listener) { listener.arbitration_changed({at_.node, number}); });
 }
 
 /// 14.2.5.6: armed from init, active from armed; down starts the link anew.
@@ -223,7 +242,9 @@ std::uint16_t SubnetAgent::pkey_table(Smp& smp, std::uint32_t modifier, bool is_
     if (is_set) port->pkeys[first + i] = static_cast<std::uint16_t>(load(smp.data(), 2, i));
     store(smp.data(), 2, i, port->pkeys[first + i]);
   }
-  if (is_set) subnet_.receiver_.changed({at_.node, port->info.local_port});
+  if (!is_set) return kOk;
+  subnet_.receiver_.changed({at_.node, port->info.local_port});
+  tell([&](Listener& listener) { listener.pkeys_changed({at_.node, port->info.local_port}); });
   return kOk;
 }
 
@@ -231,12 +252,19 @@ std::uint16_t SubnetAgent::sl_to_vl(Smp& smp, std::uint32_t modifier, bool is_se
   const auto in = static_cast<std::uint8_t>(node_.is_switch() ? modifier >> 8 & 0xff : 0);
   Port* const out = port_of(node_.is_switch() ? modifier & 0xff : at_.port);
   if (out == nullptr || in >= node_.ports.size()) return wire::kStatusBadValue;
-  const auto made = out->lanes_of_levels.try_emplace(in);
-  auto& table = made.first->second;
-  for (std::size_t i = 0; made.second && i < table.size(); ++i)
-    table[i] = static_cast<std::byte>((2 * i % kLanes) << 4 | (2 * i + 1) % kLanes);
-  if (is_set) std::ranges::copy(smp.data().first(table.size()), table.begin());
-  std::ranges::copy(table, smp.data().begin());
+  if (is_set) {
+    auto& table = out->lanes_of_levels[in];
+    std::ranges::copy(smp.data().first(table.size()), table.begin());
+    tell([&](Listener& listener) { listener.lanes_changed({at_.node, out->info.local_port}, in); });
+    return kOk;
+  }
+  if (const auto set = out->lanes_of_levels.find(in); set != out->lanes_of_levels.end()) {
+    std::ranges::copy(set->second, smp.data().begin());
+    return kOk;
+  }
+  const auto lanes = out->lanes(in);
+  for (std::size_t i = 0; i < lanes.size(); i += 2)
+    smp.data()[i / 2] = static_cast<std::byte>(lanes[i] << 4 | lanes[i + 1]);
   return kOk;
 }
 
@@ -245,7 +273,10 @@ std::uint16_t SubnetAgent::vl_arbitration(Smp& smp, std::uint32_t modifier, bool
   Port* const port = port_of(node_.is_switch() ? modifier & 0xff : at_.port);
   if (port == nullptr || block < 1 || block > port->arbitration.size()) return wire::kStatusBadValue;
   auto& table = port->arbitration[block - 1];
-  if (is_set) std::ranges::copy(smp.data(), table.begin());
+  if (is_set) {
+    std::ranges::copy(smp.data(), table.begin());
+    tell([&](Listener& listener) { listener.arbitration_changed({at_.node, port->info.local_port}); });
+  }
   std::ranges::copy(table, smp.data().begin());
   return kOk;
 }
@@ -257,6 +288,10 @@ std::uint16_t SubnetAgent::linear_forwarding(Smp& smp, std::uint32_t modifier, b
     if (is_set) node_.forwarding[first + i] = std::to_integer<std::uint8_t>(smp.data()[i]);
     smp.data()[i] = std::byte{node_.forwarding[first + i]};
   }
+  if (is_set)
+    tell([&](Listener& listener) {
+      listener.forwarding_changed(at_.node, static_cast<std::uint32_t>(first), wire::kLinearEntriesOfBlock);
+    });
   return kOk;
 }
 
@@ -270,7 +305,13 @@ std::uint16_t SubnetAgent::multicast_forwarding(Smp& smp, std::uint32_t modifier
       first_port >= node_.ports.size())
     return wire::kStatusBadValue;
   auto& block = node_.multicast[modifier & (kBlockMask | kPositionMask)];
-  if (is_set) std::ranges::copy(smp.data(), block.begin());
+  if (is_set) {
+    std::ranges::copy(smp.data(), block.begin());
+    const auto group = static_cast<std::uint32_t>((modifier & kBlockMask) * wire::kMulticastEntriesOfBlock);
+    tell([&](Listener& listener) {
+      listener.groups_changed(at_.node, wire::kLidMulticastMin.value() + group, wire::kMulticastEntriesOfBlock);
+    });
+  }
   std::ranges::copy(block, smp.data().begin());
   return kOk;
 }

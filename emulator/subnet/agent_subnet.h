@@ -27,6 +27,7 @@ class SubnetAgent {
   std::uint16_t switch_info(Smp& smp, bool is_set);
   std::uint16_t port_info(Smp& smp, std::uint32_t modifier, bool is_set);
   std::uint16_t set_port_info(Port& port, std::uint8_t number, const wire::PortInfo& wanted);
+  void set_lanes_of(Port& port, std::uint8_t number, const wire::PortInfo& wanted);
   std::uint16_t set_state(std::uint8_t number, wire::PortState wanted);
   std::uint16_t guid_info(Smp& smp, std::uint32_t modifier, bool is_set);
   std::uint16_t pkey_table(Smp& smp, std::uint32_t modifier, bool is_set);
@@ -34,6 +35,11 @@ class SubnetAgent {
   std::uint16_t vl_arbitration(Smp& smp, std::uint32_t modifier, bool is_set);
   std::uint16_t linear_forwarding(Smp& smp, std::uint32_t modifier, bool is_set);
   std::uint16_t multicast_forwarding(Smp& smp, std::uint32_t modifier, bool is_set);
+  /// Tells the listener, if there is one.
+  template <class Tell>
+  void tell(Tell tell) {
+    if (subnet_.listener_ != nullptr) tell(*subnet_.listener_);
+  }
   /// Null: there is no such port.
   Port* port_of(std::uint32_t number);
 

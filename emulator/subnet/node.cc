@@ -51,6 +51,45 @@ Port make_port(const NodePlan& plan, std::uint8_t number) {
 
 }  // namespace
 
+unsigned Port::operational_lanes() const {
+  constexpr unsigned kAllLanes = 15;
+  return info.operational_vls == 0 ? 1 : std::min(1u << (info.operational_vls - 1), kAllLanes);
+}
+
+std::array<std::uint8_t, wire::kServiceLevels> Port::lanes(std::uint8_t in) const {
+  constexpr std::uint8_t kDropped = 15;
+  std::array<std::uint8_t, wire::kServiceLevels> lanes{};
+  const auto set = lanes_of_levels.find(in);
+  for (std::size_t level = 0; level < lanes.size(); ++level) {
+    if (set == lanes_of_levels.end()) {
+      lanes[level] = static_cast<std::uint8_t>(level % operational_lanes());
+      continue;
+    }
+    const auto both = std::to_integer<unsigned>(set->second[level / 2]);
+    const auto lane = static_cast<std::uint8_t>(level % 2 == 0 ? both >> 4 : both & 0xf);
+    lanes[level] = lane < operational_lanes() ? lane : kDropped;
+  }
+  return lanes;
+}
+
+std::vector<std::uint8_t> Node::members(std::uint32_t group) const {
+  constexpr std::uint32_t kPortsOfPosition = 16;
+  constexpr unsigned kPositionShift = 28;
+  std::vector<std::uint8_t> found;
+  const std::uint32_t place = group - wire::kLidMulticastMin.value();
+  for (std::uint32_t first = 0; first < ports.size(); first += kPortsOfPosition) {
+    const auto block =
+        multicast.find(first / kPortsOfPosition << kPositionShift | place / wire::kMulticastEntriesOfBlock);
+    if (block == multicast.end()) continue;
+    const std::size_t at = place % wire::kMulticastEntriesOfBlock * 2;
+    const auto mask =
+        std::to_integer<unsigned>(block->second[at]) << 8 | std::to_integer<unsigned>(block->second[at + 1]);
+    for (std::uint32_t bit = 0; bit < kPortsOfPosition && first + bit < ports.size(); ++bit)
+      if ((mask >> bit & 1) != 0) found.push_back(static_cast<std::uint8_t>(first + bit));
+  }
+  return found;
+}
+
 Node make_node(const NodePlan& plan) {
   Node node;
   node.plan = plan;

@@ -25,23 +25,37 @@ struct PortTotals {
   std::uint64_t receive_packets = 0;
   std::uint64_t transmit_words = 0;
   std::uint64_t receive_words = 0;
+  std::uint64_t unicast_transmit_packets = 0;
+  std::uint64_t unicast_receive_packets = 0;
+  std::uint64_t multicast_transmit_packets = 0;
+  std::uint64_t multicast_receive_packets = 0;
+  std::uint64_t transmit_wait = 0;
+  std::uint64_t symbol_errors = 0;
+  std::uint64_t receive_errors = 0;
   std::uint64_t link_downed = 0;
   std::uint64_t transmit_discards = 0;
   std::uint64_t receive_switch_relay_errors = 0;
+  std::uint64_t transmit_constraint_errors = 0;
+  std::uint64_t receive_constraint_errors = 0;
   std::uint64_t vl15_dropped = 0;
 };
 
 struct Port {
   wire::PortInfo info;
   std::optional<PortEnd> peer;
+  bool has_signal = true;  // of its cable
   PortTotals totals;
   std::array<std::uint16_t, kPkeysMax> pkeys{};
   std::array<std::uint64_t, kGuidsMax> guids{};
   /// By the port of entry: four bits for each service level.
   std::map<std::uint8_t, std::array<std::byte, wire::kServiceLevels / 2>> lanes_of_levels;
-  /// Both halves of the table for high priority, both of that for low.
+  /// Both halves of the table for low priority, both of that for high (14.2.5.9).
   std::array<std::array<std::byte, wire::kSmpDataBytes>, 4> arbitration{};
 
+  /// By service level, of what came in by that port; 15 where the lane is none that the port has with data. Without a
+  /// table the lanes take the levels in turn.
+  std::array<std::uint8_t, wire::kServiceLevels> lanes(std::uint8_t in) const;
+  unsigned operational_lanes() const;
   bool is_up() const { return info.physical_state == wire::PortPhysicalState::link_up; }
   bool has_lid(wire::Lid lid) const {
     const unsigned base = info.base_lid.value();
@@ -58,6 +72,14 @@ struct Node {
   /// By block and position, as they were written.
   std::map<std::uint32_t, std::array<std::byte, wire::kSmpDataBytes>> multicast;
 
+  bool is_alive = true;
+
+  /// By which port of a switch a LID is reached; kNoPort: by none.
+  std::uint8_t way_to(std::uint32_t lid) const {
+    return lid < forwarding.size() && lid <= switch_info.linear_top ? forwarding[lid] : kNoPort;
+  }
+  /// The ports of a switch that a group's datagrams leave by, ascending.
+  std::vector<std::uint8_t> members(std::uint32_t group) const;
   bool is_switch() const { return plan.type == wire::NodeType::switch_; }
   /// Whose LID a port answers to, and whose keys.
   Port& management_port(std::uint8_t port) { return ports[is_switch() ? 0 : port]; }

@@ -29,7 +29,13 @@ Subnet::Subnet(const Topology& topology, Receiver& receiver) : receiver_(receive
   for (const NodePlan& plan : topology.nodes) nodes_.push_back(make_node(plan));
 }
 
+void Subnet::connect(Listener& listener, DataPath& data_path) {
+  listener_ = &listener;
+  data_path_ = &data_path;
+}
+
 void Subnet::send(PortEnd from, Datagram datagram) {
+  if (!nodes_[from.node].is_alive) return;
   if (datagram.octets.size() < wire::kMadBytes) datagram.octets.resize(wire::kMadBytes);
   if (is_subnet_management(datagram)) repress(datagram);
   const bool is_directed = is_subnet_management(datagram) && Smp(datagram.octets).is_directed();
@@ -69,6 +75,7 @@ void Subnet::run() {
 }
 
 void Subnet::arrive(Arrival arrival) {
+  if (!nodes_[arrival.at.node].is_alive) return;
   const bool is_directed = is_subnet_management(arrival.datagram) && Smp(arrival.datagram.octets).is_directed();
   if (is_directed && !is_on_way_by_lid(arrival.at, arrival.datagram))
     follow_or_take(arrival.at, std::move(arrival.datagram));
@@ -89,8 +96,10 @@ bool Subnet::cross(PortEnd& at, const Datagram& datagram, bool needs_active) {
     return false;
   }
   ++out.totals.transmit_packets;
+  ++out.totals.unicast_transmit_packets;
   out.totals.transmit_words += words_of(datagram);
   ++in.totals.receive_packets;
+  ++in.totals.unicast_receive_packets;
   in.totals.receive_words += words_of(datagram);
   at = *out.peer;
   return true;
@@ -146,8 +155,7 @@ void Subnet::forward(PortEnd at, Datagram datagram, bool comes_from_node) {
     const bool is_permissive = datagram.destination == wire::kLidPermissive;
     if (is_own || is_permissive) return follow_or_take(at, std::move(datagram));
     if (node.is_switch()) {
-      const std::uint16_t lid = datagram.destination.value();
-      const std::uint8_t out = lid <= node.switch_info.linear_top ? node.forwarding[lid] : kNoPort;
+      const std::uint8_t out = node.way_to(datagram.destination.value());
       if (out == 0 || out >= node.ports.size()) {
         ++node.ports[at.port].totals.receive_switch_relay_errors;
         return;
@@ -198,7 +206,8 @@ void Subnet::answer(PortEnd at, const Datagram& request, Datagram response) {
 void Subnet::note_change(PortEnd end) {
   Node& node = nodes_[end.node];
   receiver_.changed(end);
-  if (!node.is_switch()) return;
+  if (listener_ != nullptr) listener_->port_changed(end, false);
+  if (!node.is_switch() || !node.is_alive) return;
   node.switch_info.port_state_change = true;
   const wire::LinkStateDetails details{node.ports[0].info.base_lid};
   send_trap({end.node, 0},
@@ -213,40 +222,86 @@ void Subnet::change_state(PortEnd end, wire::PortState state) {
   if (port.info.state == state) return;
   port.info.state = state;
   receiver_.changed(end);
+  if (listener_ != nullptr) listener_->port_changed(end, false);
 }
 
-/// Both ends lose the link at once.
-void Subnet::link_goes_down(PortEnd end) {
-  const auto drop = [&](PortEnd one, wire::PortPhysicalState physical) {
+/// Both ends lose the link at once; the other one polls.
+void Subnet::link_goes_down(PortEnd end, wire::PortPhysicalState physical) {
+  const auto drop = [&](PortEnd one, wire::PortPhysicalState then) {
     Port& port = port_at(one);
     const bool was_up = port.is_up();
-    port.info.physical_state = physical;
+    port.info.physical_state = then;
     port.info.state = wire::PortState::down;
     if (!was_up) return;
     ++port.totals.link_downed;
     note_change(one);
   };
   const auto peer = port_at(end).peer;
-  drop(end, port_at(end).info.physical_state);
+  drop(end, physical);
   if (peer && port_at(*peer).is_up()) drop(*peer, wire::PortPhysicalState::polling);
 }
 
 /// What a manager sets (14.2.5.6): disabled stays down; polling comes up again where the other end does.
 void Subnet::set_physical_state(PortEnd end, wire::PortPhysicalState state) {
-  Port& port = port_at(end);
-  if (state == wire::PortPhysicalState::disabled || state == wire::PortPhysicalState::sleep) {
-    link_goes_down(end);
-    port.info.physical_state = state;
-    return;
-  }
-  if (port.is_up()) link_goes_down(end);
-  port.info.physical_state = wire::PortPhysicalState::polling;
-  if (!port.peer || port_at(*port.peer).info.physical_state != wire::PortPhysicalState::polling) return;
+  const bool stays_down = state == wire::PortPhysicalState::disabled || state == wire::PortPhysicalState::sleep;
+  link_goes_down(end, stays_down ? state : wire::PortPhysicalState::polling);
+  if (!stays_down) link_comes_up(end);
+}
+
+/// If both ends look for it.
+void Subnet::link_comes_up(PortEnd end) {
+  const Port& port = port_at(end);
+  if (!port.peer || !port.has_signal || !nodes_[end.node].is_alive || !nodes_[port.peer->node].is_alive) return;
+  for (const PortEnd one : {end, *port.peer})
+    if (port_at(one).info.physical_state != wire::PortPhysicalState::polling) return;
   for (const PortEnd one : {end, *port.peer}) {
     port_at(one).info.physical_state = wire::PortPhysicalState::link_up;
     port_at(one).info.state = wire::PortState::init;
     note_change(one);
   }
+}
+
+void Subnet::set_link(PortEnd end, bool has_signal) {
+  Port& port = port_at(end);
+  if (!port.peer || port.has_signal == has_signal) return;
+  for (const PortEnd one : {end, *port.peer}) port_at(one).has_signal = has_signal;
+  if (has_signal) {
+    link_comes_up(end);
+  } else if (port.is_up()) {
+    link_goes_down(end, wire::PortPhysicalState::polling);
+  }
+  run();
+}
+
+void Subnet::set_node_alive(std::size_t node, bool is_alive) {
+  Node& of = nodes_[node];
+  if (of.is_alive == is_alive) return;
+  of.is_alive = is_alive;
+  if (is_alive) restart(node);
+  for (std::size_t number = 1; number < of.ports.size(); ++number) {
+    const PortEnd end{node, static_cast<std::uint8_t>(number)};
+    if (is_alive) {
+      link_comes_up(end);
+    } else if (of.ports[number].is_up()) {
+      link_goes_down(end, wire::PortPhysicalState::polling);
+    }
+  }
+  run();
+}
+
+/// Its cables stay where they are, and what was counted of them is lost.
+void Subnet::restart(std::size_t node) {
+  Node anew = make_node(nodes_[node].plan);
+  anew.is_alive = nodes_[node].is_alive;
+  for (std::size_t number = 1; number < anew.ports.size(); ++number) {
+    Port& port = anew.ports[number];
+    port.has_signal = nodes_[node].ports[number].has_signal;
+    port.info.physical_state = wire::PortPhysicalState::polling;
+    port.info.state = wire::PortState::down;
+  }
+  nodes_[node] = std::move(anew);
+  std::erase_if(traps_, [&](const Trap& trap) { return trap.from.node == node; });
+  if (listener_ != nullptr) listener_->node_restarted(node);
 }
 
 void Subnet::set_subnet_manager(PortEnd end, bool is_one) {

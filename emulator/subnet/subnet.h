@@ -4,7 +4,7 @@
 // Management datagrams go in where a program sends them, along the path that a directed route names or that the
 // forwarding tables of the switches have, and come out at an agent, which answers, or at a program. What nothing takes
 // is gone, as on a cable. It knows no clock, no process and no descriptor: time is an argument, and what runs on a node
-// is a Receiver. Data packets are not here.
+// is a Receiver. Data packets are not here: who carries them hears what is set, and counts them (listener.h).
 //
 // The agents: of subnet management (agent_subnet.cc; IBTA vol 1, chapter 14) and of performance (agent_performance.cc;
 // 16.1). Everything else that comes to an adapter is for its programs.
@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "emulator/subnet/listener.h"
 #include "emulator/subnet/node.h"
 #include "wire/time.h"
 
@@ -45,6 +46,8 @@ class Receiver {
 class Subnet {
  public:
   Subnet(const Topology& topology, Receiver& receiver);
+  /// Both outlive it.
+  void connect(Listener& listener, DataPath& data_path);
 
   const std::vector<Node>& nodes() const { return nodes_; }
 
@@ -53,6 +56,12 @@ class Subnet {
 
   /// A program has become a subnet manager there, or is none any more (/dev/infiniband/issm).
   void set_subnet_manager(PortEnd port, bool is_one);
+
+  // -- What happens to cables and switches ----------------------------------------------------------------------------
+  /// The cable at the port has lost its signal, both ways, or has it again: then the link comes up by itself.
+  void set_link(PortEnd end, bool has_signal);
+  /// A dead node answers nothing, and its links are down. It comes back with what it had when it began.
+  void set_node_alive(std::size_t node, bool is_alive);
 
   /// Traps are repeated until they are repressed (14.3.4). Nothing: none waits.
   std::optional<Time> next_deadline() const;
@@ -86,7 +95,9 @@ class Subnet {
   void answer(PortEnd at, const Datagram& request, Datagram response);
   void change_state(PortEnd end, wire::PortState state);
   void set_physical_state(PortEnd end, wire::PortPhysicalState state);
-  void link_goes_down(PortEnd end);
+  void link_goes_down(PortEnd end, wire::PortPhysicalState physical);
+  void link_comes_up(PortEnd end);
+  void restart(std::size_t node);
   void note_change(PortEnd end);
   void send_trap(PortEnd from, const wire::Notice& notice, std::span<const std::byte> details);
   void repress(const Datagram& datagram);
@@ -94,6 +105,8 @@ class Subnet {
 
   std::vector<Node> nodes_;
   Receiver& receiver_;
+  Listener* listener_ = nullptr;
+  DataPath* data_path_ = nullptr;
   std::deque<Arrival> arrivals_;
   std::vector<Trap> traps_;
   Time now_;

@@ -11,7 +11,8 @@
 //
 // Where it is not as hardware: lanes 8 to 14 are not there, and a table that leads to one drops. A packet for a switch
 // itself, port 0, is dropped: only management sends such. The life of a packet in a switch is not limited but by that
-// of a queue's head. Tables survive a dead switch: who emulates its loss sets them anew.
+// of a queue's head. An armed port stays armed when a packet comes (7.2.7 makes it active). Tables survive a dead
+// switch: who emulates its loss sets them anew. Network::reachability() and port_is_up() speak of cables alone.
 // Tested by: tests/fabric/network_subnet_test.cc
 #pragma once
 

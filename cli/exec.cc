@@ -28,6 +28,7 @@
 #include "emulator/host/node/host_address.h"
 #include "emulator/host/node/node_directory.h"
 #include "scenarios/outcome/buffered_file.h"
+#include "wire/path_address.h"
 #include "wire/printable.h"
 
 namespace verbena::cli {
@@ -252,12 +253,16 @@ std::optional<std::string> find_error(const ExecOptions& options) {
   return std::nullopt;
 }
 
+std::optional<host::FileError> make_capture(const ExecOptions& options, wire::Medium medium) {
+  const auto snap = static_cast<std::uint32_t>(parse_number(options.pcap_snap, 0, UINT32_MAX).value_or(0));
+  const auto created = host::create_capture_file(options.pcap, snap, medium);
+  return created ? std::nullopt : std::optional(created.error());
+}
+
 /// Makes the file, so that a wrong path is told before the program runs. Fills in the absolute path.
 std::optional<host::FileError> prepare_capture(const ExecOptions& options, std::string& absolute) {
   const std::string& path = options.pcap;
-  const auto snap = parse_number(options.pcap_snap, 0, UINT32_MAX).value_or(0);
-  if (const auto created = host::create_capture_file(path, static_cast<std::uint32_t>(snap)); !created)
-    return created.error();
+  if (auto error = make_capture(options, wire::Medium::ethernet)) return error;
   char resolved[PATH_MAX];
   if (realpath(path.c_str(), resolved) == nullptr) return host::file_error(path, errno);
   absolute = resolved;
@@ -326,6 +331,13 @@ std::optional<std::string> wrong_medium(const ExecOptions& options, const std::s
   if (!own || !own->wire || fabric::wire_of(*own).is_infiniband == is_infiniband) return std::nullopt;
   return fmt::format("--wire {}: fabric '{}' is {}: leave the option out", fabric::wire_of(*own).name, options.fabric,
                      is_infiniband ? "an InfiniBand" : "an Ethernet");
+}
+
+/// Which wire it is the fabric may have said: a capture of InfiniBand begins otherwise.
+std::optional<host::FileError> begin_capture(const ExecOptions& options, const std::string& nic) {
+  const auto tuning = host::parse_nic_tuning(nic);
+  if (options.pcap.empty() || !tuning || !fabric::wire_of(*tuning).is_infiniband) return std::nullopt;
+  return make_capture(options, wire::Medium::infiniband);
 }
 
 /// Plugs the program in where a fabric process serves the fabric. An error is one line.
@@ -423,6 +435,8 @@ int run_exec(const Arguments& arguments) {
   if (const auto error = find_fabric(options, plan)) return line.fail(kExitUsage, *error);
   const host::OwnDevices own = host::devices_of({plan.devices, plan.node, plan.link, plan.ports});
   if (const auto error = wrong_values(options, plan.nic, own)) return line.fail(kExitUsage, *error);
+  if (const auto error = begin_capture(options, plan.nic))
+    return line.fail(error->is_shortage ? kExitInternal : kExitUsage, "--pcap: " + error->text);
   if (!host::device_names_fit(plan.device_name, own.count))
     return line.fail(kExitUsage,
                      fmt::format("--device-name {}: {}", plan.device_name, host::device_names_error(own.count)));

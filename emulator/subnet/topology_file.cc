@@ -109,6 +109,7 @@ void read_link(std::string_view comment, PortPlan& into) {
         into.width = width.code;
         into.speed = speed.speed;
         into.speed_extended = speed.extended;
+        into.is_rate_told = true;
       }
     }
   }
@@ -193,6 +194,9 @@ class Reader {
     const auto description = words.between('"', '"');
     node.description = description ? *description : *id;
     if (node.guid == 0) node.guid = guid_of(*id);
+    if (const auto [earlier, is_new] = by_guid_.try_emplace(node.guid, topology_.nodes.size()); !is_new)
+      return fail(fmt::format("{:#x} is the GUID of \"{}\" already", node.guid,
+                              wire::printable(topology_.nodes[earlier->second].id)));
     if (node.system_image_guid == 0) node.system_image_guid = node.guid;
     topology_.nodes.push_back(std::move(node));
   }
@@ -251,6 +255,17 @@ class Reader {
       if (peer == cable.end) return fail("the port is connected with itself");
       if (!join(cable.end, peer) || !join(peer, cable.end)) return;
     }
+    for (const Cable& cable : cables_) agree(plan_of(cable.end), plan_of({by_id_.at(cable.peer), cable.peer_port}));
+  }
+  /// What is told at one end is so at the other.
+  static void agree(PortPlan& a, PortPlan& b) {
+    if (a.is_rate_told == b.is_rate_told) return;
+    const PortPlan& told = a.is_rate_told ? a : b;
+    PortPlan& other = a.is_rate_told ? b : a;
+    other.width = told.width;
+    other.speed = told.speed;
+    other.speed_extended = told.speed_extended;
+    other.is_rate_told = true;
   }
   bool join(PortEnd end, PortEnd peer) {
     auto& known = plan_of(end).peer;
@@ -271,6 +286,7 @@ class Reader {
   NodePlan next_;
   Topology topology_;
   std::map<std::string, std::size_t, std::less<>> by_id_;
+  std::map<std::uint64_t, std::size_t> by_guid_;
   std::vector<Cable> cables_;
 };
 

@@ -129,6 +129,61 @@ def wrong_files(context):
         raise harness.Failure(f"the program's status 7 became {status}\n{text}")
 
 
+def two_managers(context):
+    """Of the same priority: one stands by, and takes over when the master is killed."""
+    expect(Place(context).run(MANAGED + """other=$(ls "${VERBENA_SUBNET%/*}" | tail -1)
+        printf 'sminfo_polling_timeout 500\\npolling_retry_number 2\\n' >> opensm.conf
+        VERBENA_SUBNET="${VERBENA_SUBNET%/*}/$other" opensm -F opensm.conf -f "$PWD/second.log" > second.out 2>&1 & second=$!
+        for try in $(seq 300); do grep -q 'Entering STANDBY state' second.log 2> /dev/null && break; sleep 0.1; done
+        sminfo; kill -9 $manager; wait $manager
+        for try in $(seq 300); do grep -q 'SUBNET UP' second.log 2> /dev/null && break; sleep 0.1; done
+        sminfo; cat second.log; kill $second; wait $second"""),
+           r"sm lid 1 .*SMINFO_MASTER[\s\S]*sm lid [2-9] .*SMINFO_MASTER", r"Entering STANDBY state", r"Entering MASTER state")
+
+
+def link(kind, ports, name, ends):
+    return "\n".join([f'{kind} {ports} "{name}"', *(f'[{port}] "{peer}"[{at}]' for port, peer, at in ends)])
+
+
+def fat_tree(pods, width):
+    """Three levels: pods of leaves and aggregations, and cores for each row of aggregations; `width` of each."""
+    nodes = []
+    for pod in range(pods):
+        for leaf in range(width):
+            nodes += [link("Switch", 2 * width, f"L{pod}-{leaf}", [(1 + i, f"H{pod}-{leaf}-{i}", 1) for i in range(width)] +
+                           [(1 + width + row, f"A{pod}-{row}", 1 + leaf) for row in range(width)])]
+            nodes += [f'Hca 1 "H{pod}-{leaf}-{i}"' for i in range(width)]
+        nodes += [link("Switch", 2 * width, f"A{pod}-{row}", [(1 + width + core, f"C{row}-{core}", 1 + pod) for core in range(width)])
+                  for row in range(width)]
+    nodes += [f'Switch {pods} "C{row}-{core}"' for row in range(width) for core in range(width)]
+    return "\n".join(nodes) + "\n"
+
+
+def torus(size=4):
+    """Of two dimensions, with an adapter at each switch, and what torus-2QoS is told of it."""
+    def guid(x, y):
+        return 0x1000 + 16 * (x * size + y)
+    nodes = []
+    for x in range(size):
+        for y in range(size):
+            nodes += [f"switchguid={guid(x, y):#x}", link("Switch", 5, f"S{x}{y}", [
+                (1, f"S{(x + 1) % size}{y}", 2), (3, f"S{x}{(y + 1) % size}", 4), (5, f"H{x}{y}", 1)]), f'Hca 1 "H{x}{y}"']
+    told = [f"torus {size} {size} 1", f"xp_link {guid(0, 0):#x} {guid(1, 0):#x}", f"xm_link {guid(0, 0):#x} {guid(size - 1, 0):#x}",
+            f"yp_link {guid(0, 0):#x} {guid(0, 1):#x}", f"ym_link {guid(0, 0):#x} {guid(0, size - 1):#x}"]
+    return "\n".join(nodes) + "\n", "\n".join(told)
+
+
+def routed(context, engine, topology, *options, prepare=""):
+    """The engine's tables are those of the switches; opensm would else fall back to another one."""
+    script = prepare + MANAGED.replace("opensm -F", f"opensm -R {engine} {' '.join(options)} -F") + """cat osm.log; kill $manager; wait $manager"""
+    expect(Place(context, topology).run(script, timeout=300), rf"{engine} tables configured on all switches", r"SUBNET UP")
+
+
+def torus_routed(context):
+    topology, told = torus()
+    routed(context, "torus-2QoS", topology, "-Q", "--torus_config", '"$PWD/torus.conf"', prepare=f"cat > torus.conf << 'END'\n{told}\nEND\n")
+
+
 def signals(context):
     status, text = Place(context).run("trap 'exit 9' TERM; kill -TERM $PPID; sleep 30 & wait")
     if status != 9:
@@ -142,6 +197,11 @@ def tests(context):
             ("ibping between two adapters", lambda: pings(context)),
             ("a LID that nobody has times out", lambda: nobodys_lid(context)),
             ("a manager that is killed leaves nothing", lambda: killed_manager(context)),
+            ("of two managers one stands by", lambda: two_managers(context)),
+            ("minhop routes 648 adapters", lambda: routed(context, "minhop", fat_tree(8, 9))),
+            *((f"{engine} routes 36 adapters", lambda engine=engine: routed(context, engine, fat_tree(4, 3)))
+              for engine in ("updn", "ftree", "dfsssp")),
+            ("torus-2QoS routes a torus", lambda: torus_routed(context)),
             ("a cable goes and comes back", lambda: cable(context)),
             ("a signal goes to the program", lambda: signals(context)),
             ("wrong files and options are refused", lambda: wrong_files(context))]

@@ -65,6 +65,13 @@ BOOST_AUTO_TEST_CASE(one_end_of_a_cable_is_enough) {
   BOOST_TEST(read->nodes[0].guid != read->nodes[1].guid);
 }
 
+BOOST_AUTO_TEST_CASE(a_rate_told_at_one_end_is_that_of_both) {
+  const auto read = read_topology("Switch 2 \"s\"\n[1] \"a\"[1]\n\nHca 1 \"a\"\n[1] \"s\"[1] # 4xHDR\n", "x");
+  BOOST_REQUIRE(read.ok());
+  BOOST_TEST((read->nodes[0].ports[1].speed_extended == 4 && read->nodes[1].ports[1].speed_extended == 4));
+  BOOST_TEST(!read->nodes[0].ports[2].is_rate_told);
+}
+
 BOOST_AUTO_TEST_CASE(a_wrong_line_is_named_with_what_is_wrong) {
   BOOST_TEST(error_of("Switch 8\n") == "two.net:1: the node has no id in quotes behind its number of ports");
   BOOST_TEST(error_of("\nSwitch many \"s\"\n") == "two.net:2: 'many': not a number of ports from 1 to 254");
@@ -77,6 +84,8 @@ BOOST_AUTO_TEST_CASE(a_wrong_line_is_named_with_what_is_wrong) {
              "two.net:2: [1]: the id of the node at the other end is missing, in quotes");
   BOOST_TEST(error_of("Hca 1 \"a\"\n[1] \"a\"[1]\n") == "two.net:2: the port is connected with itself");
   BOOST_TEST(error_of("Hca 1 \"a\"\nHca 1 \"a\"\n") == "two.net:2: \"a\" is the id of an earlier node");
+  BOOST_TEST(error_of("caguid=0x12\nHca 1 \"a\"\ncaguid=0x12\nHca 1 \"b\"\n") ==
+             "two.net:4: 0x12 is the GUID of \"a\" already");
   BOOST_TEST(error_of("vendid=zz\n") == "two.net:1: vendid=zz: not a number");
   BOOST_TEST(error_of("colour=1\n") ==
              "two.net:1: colour=: not vendid, devid, sysimgguid, switchguid, caguid or rtguid");

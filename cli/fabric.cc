@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "cli/command.h"
 #include "cli/scenario_file.h"
@@ -23,6 +24,7 @@
 #include "emulator/host/config/variables.h"
 #include "emulator/host/fabric_process/element_words.h"
 #include "emulator/host/fabric_process/fabric_process.h"
+#include "emulator/host/fabric_process/subnet_topology.h"
 #include "emulator/host/node/node_directory.h"
 #include "scenarios/outcome/buffered_file.h"
 #include "wire/counted.h"
@@ -52,6 +54,7 @@ struct ServeOptions {
   std::string sockets;
   std::string capture_snap = "0";
   std::string capture_limit;
+  bool managed = false;
   bool telemetry = false;
   bool until_eof = false;
   Reporting reporting;
@@ -62,7 +65,7 @@ void declare(CommandLine& line, ServeOptions& options) {
   line.option("--fabric", options.fabric, "NAME", "name of the fabric");
   static const std::string shapes = fabric::shape_names() +
                                     "; a dumbbell has half of the nodes a side, a leaf-spine two nodes a leaf and two "
-                                    "spines";
+                                    "spines; or FILE.net: an InfiniBand subnet as ibnetdiscover writes it";
   line.option("--topology", options.topology, "SHAPE", shapes.c_str());
   line.option("--nodes", options.nodes, "N", "number of nodes: 127.47.91.1 to 127.47.91.N");
   line.option(
@@ -88,6 +91,9 @@ void declare(CommandLine& line, ServeOptions& options) {
       "which of several equal ways a switch takes: one for each flow (ECMP), or one for each packet (spraying)");
   line.flag("--telemetry", options.telemetry,
             "switches write into packets that ask for it what their ports are like: for congestion-control=hpcc");
+  line.flag("--managed", options.managed,
+            "the ports of InfiniBand wait for a subnet manager, which you run on a node: "
+            "verbena exec --node 1 -- opensm");
   line.option("--detection", options.detection, "TIME", "how long a link must be dead until routes lead around it");
   line.option("--seed", options.seed, "N", "seed of the faults");
   line.option(
@@ -103,6 +109,8 @@ void declare(CommandLine& line, ServeOptions& options) {
                  "say that the fabric is there as JSON, one line: its name, nodes and first address");
   line.exit_status("0", "it was ended");
   line.example("verbena fabric --topology ring --nodes 4", "four nodes on a ring of switches");
+  line.example("verbena fabric --wire infiniband --managed --topology ring --nodes 4",
+               "the same of InfiniBand, for opensm to bring up");
 }
 
 using Error = std::optional<std::string>;
@@ -161,6 +169,35 @@ Error make_shape(const ServeOptions& options, std::uint32_t nodes, const fabric:
   return std::nullopt;
 }
 
+constexpr std::string_view kSubnetFileEnding = ".net";
+
+/// A file of an InfiniBand subnet: its cables have the rates that it says.
+Error read_subnet(const ServeOptions& options, const fabric::CableParameters& cable, host::FabricOptions& into) {
+  const ServeOptions plain;
+  for (const auto& [name, value, is_said] : {std::tuple("--rails", &options.rails, !options.rails.empty()),
+                                             std::tuple("--planes", &options.planes, !options.planes.empty()),
+                                             std::tuple("--nodes", &options.nodes, options.nodes != plain.nodes),
+                                             std::tuple("--rate", &options.rate, options.rate != plain.rate)})
+    if (is_said) return fmt::format("{} {}: {} says it: leave it out", name, *value, options.topology);
+  if (!options.wire.empty() && options.wire != "infiniband")
+    return fmt::format("--wire {}: {} is of InfiniBand: leave it out", options.wire, options.topology);
+  if (!options.qos.empty()) return "--qos: InfiniBand's lanes have credits: leave it out";
+  const auto subnet = host::read_subnet_file(options.topology);
+  if (!subnet) return "--topology " + subnet.error();
+  auto made = host::fabric_of(*subnet, cable);
+  if (!made) return fmt::format("--topology {}: {}", options.topology, made.error());
+  into.topology = std::move(made->topology);
+  into.topology.qos = fabric::infiniband_qos();
+  into.switches = std::move(made->switches);
+  into.wire = "infiniband";
+  if (into.topology.nodes() > host::kNodesMax)
+    return fmt::format("--topology {}: a fabric of processes has at most {} nodes, not {}", options.topology,
+                       host::kNodesMax, into.topology.nodes());
+  if (const auto checked = fabric::check(into.topology); !checked)
+    return fmt::format("--topology {}: {}", options.topology, checked.error());
+  return std::nullopt;
+}
+
 Error make_topology(const ServeOptions& options, host::FabricOptions& into) {
   if (options.topology.empty()) return "--topology SHAPE or a FILE is missing: --topology star, for example";
   const auto nodes = parse_number(options.nodes, 1, host::kNodesMax);
@@ -184,6 +221,7 @@ Error make_topology(const ServeOptions& options, host::FabricOptions& into) {
                                       .queue_bytes = static_cast<std::uint32_t>(*queue),
                                       .ecn = *ecn,
                                       .telemetry = options.telemetry};
+  if (options.topology.ends_with(kSubnetFileEnding)) return read_subnet(options, cable, into);
   return make_shape(options, static_cast<std::uint32_t>(*nodes), {cable, cable}, into.topology);
 }
 
@@ -235,6 +273,15 @@ Error read_topology(const ServeOptions& options, host::FabricOptions& into) {
   return std::nullopt;
 }
 
+Error take_management(const ServeOptions& options, fabric::Topology& topology) {
+  if (!options.managed) return std::nullopt;
+  if (topology.medium != wire::Medium::infiniband)
+    return "--managed: a subnet manager needs InfiniBand: give --wire infiniband as well";
+  topology.is_managed = true;
+  if (const auto checked = fabric::check(topology); !checked) return "--managed: " + checked.error();
+  return std::nullopt;
+}
+
 /// What the file says, if the command line does not.
 Error read_sockets(const ServeOptions& options, host::FabricOptions& into) {
   if (options.sockets.empty()) return std::nullopt;
@@ -268,6 +315,7 @@ Error make_options(const ServeOptions& options, host::FabricOptions& into) {
   if (!seed) return fmt::format("--seed {}: not a whole number such as 7", options.seed);
   into.seed = *seed;
   if (auto error = read_sockets(options, into)) return error;
+  if (auto error = take_management(options, into.topology)) return error;
   const auto snap = parse_number(options.capture_snap, 0, UINT32_MAX);
   if (!snap) return fmt::format("--pcap-snap {}: not a number of bytes such as 128", options.capture_snap);
   into.capture_snap_bytes = static_cast<std::uint32_t>(*snap);

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <thread>
 
 #include "cli/command.h"
@@ -16,6 +14,7 @@
 #include "cli/exec/program.h"
 #include "emulator/fabric/nearest_word.h"
 #include "emulator/host/config/own_files.h"
+#include "emulator/host/fabric_process/subnet_topology.h"
 #include "emulator/host/subnet_process/subnet_process.h"
 #include "wire/printable.h"
 
@@ -42,14 +41,6 @@ void declare(CommandLine& line, SubnetOptions& options) {
   line.exit_status("127", "there is no such program");
   line.example("verbena subnet two.net -- sh -c 'opensm -o -f - && ibnetdiscover'",
                "a subnet manager that makes one sweep, then what it has found");
-}
-
-Result<subnet::Topology, std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Failure{fmt::format("{}: {}", wire::printable(path), std::strerror(errno))};
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  if (file.bad()) return Failure{fmt::format("{}: cannot be read", wire::printable(path))};
-  return subnet::read_topology(text, std::string(wire::printable(path)));
 }
 
 Result<std::size_t, std::string> find_host(const subnet::Topology& topology, const std::string& name) {
@@ -81,7 +72,7 @@ int run_subnet(const Arguments& arguments) {
   const std::vector<std::string> program(separator == arguments.end() ? separator : separator + 1, arguments.end());
   if (const auto status = line.parse(own)) return *status;
   if (program.empty()) return line.fail(kExitUsage, "the program to run is missing, behind --");
-  const auto topology = read_file(options.file);
+  const auto topology = host::read_subnet_file(options.file);
   if (!topology) return line.fail(kExitUsage, topology.error());
   const auto host_node = find_host(*topology, options.host);
   if (!host_node) return line.fail(kExitUsage, host_node.error());

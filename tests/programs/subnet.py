@@ -129,6 +129,25 @@ def wrong_files(context):
         raise harness.Failure(f"the program's status 7 became {status}\n{text}")
 
 
+BAD_POINTERS = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+device = os.open("/dev/infiniband/umad0", os.O_RDWR)
+REGISTER, UNREGISTER = 0xc01c1b01, 0x40041b02
+for pointer in (0, 8):
+    for request in (REGISTER, UNREGISTER):
+        print("bad", libc.ioctl(device, request, ctypes.c_void_p(pointer)), ctypes.get_errno())
+wanted = ctypes.create_string_buffer(28)
+wanted[21:23] = bytes((7, 1))  # a class and its version
+print("good", libc.ioctl(device, REGISTER, wanted))
+"""
+
+
+def bad_pointers(context):
+    """EFAULT, as of the kernel's device, which goes on."""
+    expect(Place(context).run(f"python3 -c '{BAD_POINTERS}'"), r"(bad -1 14\n){4}good 0")
+
+
 def two_managers(context):
     """Of the same priority: one stands by, and takes over when the master is killed."""
     expect(Place(context).run(MANAGED + """other=$(ls "${VERBENA_SUBNET%/*}" | tail -1)
@@ -197,6 +216,7 @@ def tests(context):
             ("ibping between two adapters", lambda: pings(context)),
             ("a LID that nobody has times out", lambda: nobodys_lid(context)),
             ("a manager that is killed leaves nothing", lambda: killed_manager(context)),
+            ("a bad pointer is EFAULT", lambda: bad_pointers(context)),
             ("of two managers one stands by", lambda: two_managers(context)),
             ("minhop routes 648 adapters", lambda: routed(context, "minhop", fat_tree(8, 9))),
             *((f"{engine} routes 36 adapters", lambda engine=engine: routed(context, engine, fat_tree(4, 3)))

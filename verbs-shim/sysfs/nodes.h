@@ -17,6 +17,7 @@
 #include "verbs-shim/sysfs/own_devices.h"
 #include "verbs-shim/sysfs/settings.h"
 #include "verbs-shim/sysfs/tree.h"
+#include "verbs-shim/sysfs/umad.h"
 #include "verbs-shim/sysfs/values.h"
 
 // Programs take the last component of the device's path for its address on the bus.
@@ -27,6 +28,7 @@
 #define PORT IBDEV "/ports/$"
 #define UVERBS DEVICE "/infiniband_verbs/uverbs#"
 #define NET DEVICE "/net/&"
+#define MAD "/sys/class/infiniband_mad"
 #define CONFIG "/sys/kernel/config/rdma_cm/%"
 
 namespace verbena::path {
@@ -76,6 +78,12 @@ constexpr Row of_own_interface(Row row) {
   return row;
 }
 
+/// There only where a manager is to manage the subnet.
+constexpr Row of_managed_port(Row row) {
+  row.exists = is_managed;
+  return row;
+}
+
 // Every row's directory stands before it.
 constexpr Row kRows[] = {
     passage(""),
@@ -83,6 +91,8 @@ constexpr Row kRows[] = {
     directory("/dev/infiniband"),
     of_device(character_device("/dev/infiniband/uverbs#")),
     of_device(character_device("/dev/infiniband/rdma_cm")),
+    of_managed_port(character_device("/dev/infiniband/umad^")),
+    of_managed_port(character_device("/dev/infiniband/issm^")),
     passage("/sys"),
     passage("/sys/class"),
     directory("/sys/class/infiniband"),
@@ -90,6 +100,15 @@ constexpr Row kRows[] = {
     directory("/sys/class/infiniband_verbs"),
     file("/sys/class/infiniband_verbs/abi_version", "6\n"),
     of_device(link("/sys/class/infiniband_verbs/uverbs#", "../../devices/" PCI_PATH "/infiniband_verbs/uverbs#")),
+
+    of_managed_port(directory(MAD)),
+    file(MAD "/abi_version", "5\n"),
+    of_managed_port(directory(MAD "/umad^")),
+    file(MAD "/umad^/ibdev", write_device_name),
+    file(MAD "/umad^/port", "$\n"),
+    of_managed_port(directory(MAD "/issm^")),
+    file(MAD "/issm^/ibdev", write_device_name),
+    file(MAD "/issm^/port", "$\n"),
 
     passage("/sys/class/net"),
     of_own_interface(link("/sys/class/net/&", "../../devices/" PCI_PATH "/net/&")),
@@ -241,6 +260,7 @@ constexpr std::size_t kRowCount = std::size(kRows);
 #undef PORT
 #undef UVERBS
 #undef NET
+#undef MAD
 #undef CONFIG
 #undef PCI_BUS
 #undef PCI_PATH

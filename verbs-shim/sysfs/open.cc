@@ -39,6 +39,8 @@ int open_content(Node node, bool close_on_exec) {
 
 int open_device(Node node, int flags) {
   if (std::strcmp(node.name(), "rdma_cm") == 0) return verbena::path::open_rdma_cm(flags);
+  if (std::strcmp(node.name(), "umad^") == 0) return verbena::path::open_umad(node.identity(), flags, false);
+  if (std::strcmp(node.name(), "issm^") == 0) return verbena::path::open_umad(node.identity(), flags, true);
   return static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/dev/null", flags & ~O_CREAT));
 }
 

@@ -50,7 +50,12 @@ std::uint32_t size_of(Node node) {
 dev_t device_of(Node node) {
   constexpr unsigned kMiscellaneousMajor = 10;
   constexpr unsigned kRdmaCmMinor = 122;  // the kernel gives whichever is free
+  constexpr unsigned kIssmMinor = 64;
   if (std::strcmp(node.name(), "rdma_cm") == 0) return makedev(kMiscellaneousMajor, kRdmaCmMinor);
+  if (std::strcmp(node.name(), "umad^") == 0)
+    return makedev(verbena::path::kUverbsMajor, static_cast<unsigned>(node.port));
+  if (std::strcmp(node.name(), "issm^") == 0)
+    return makedev(verbena::path::kUverbsMajor, kIssmMinor + static_cast<unsigned>(node.port));
   return makedev(verbena::path::kUverbsMajor, verbena::path::kUverbsMinor + node.identity().number.device);
 }
 

@@ -68,7 +68,7 @@ enum class Scope : std::uint8_t { all, device, port };
 constexpr Scope scope_of(const char* path) {
   Scope scope = Scope::all;
   for (; *path != 0; ++path) {
-    if (*path == '&' || *path == '$') return Scope::port;
+    if (*path == '&' || *path == '$' || *path == '^') return Scope::port;
     if (*path == '%' || *path == '@' || *path == '#') scope = Scope::device;
   }
   return scope;
@@ -274,7 +274,7 @@ Node child(Node directory, std::size_t n) {
 }
 
 std::size_t expand(Node node, const char* text, char* into, std::size_t size) {
-  constexpr const char* kSigns = "%@#&$";
+  constexpr const char* kSigns = "%@#&$^";
   const bool is_plain = std::strpbrk(text, kSigns) == nullptr;
   const host::DeviceIdentity of = is_plain ? host::DeviceIdentity{} : node.identity();
   std::size_t length = 0;
@@ -294,6 +294,9 @@ std::size_t expand(Node node, const char* text, char* into, std::size_t size) {
         break;
       case '$':
         piece = number.append_number(of.number.port).c_str();
+        break;
+      case '^':
+        piece = number.append_number(static_cast<std::uint32_t>(node.port)).c_str();
         break;
       case '&':
         piece = host::network_device_of(of, of.address, buffer);

@@ -12,7 +12,7 @@
 //                        with ours where the machine's interfaces end
 //   a setting to write   the file that keeps its value (settings.h)
 //   rdma_cm opened       one end of a socket pair; write() to it is a command (rdma_cm.h)
-//   umad0 opened         on an emulated subnet: a socket to its process (umad.h)
+//   umad0 opened         where a manager manages the subnet: a socket to the subnet's process (umad.h)
 //   uverbs0 opened       /dev/null: the verbs live in our libibverbs and never use the descriptor
 // Not covered: listing the tree's parents but for that one (/sys/class does not show infiniband), a descriptor of
 // /sys/class/net, raw system calls.
@@ -42,7 +42,7 @@ using ContentWriter = std::size_t (*)(char* into, std::size_t size, const host::
 
 /// A row of the table: one entry of the tree, or one of each device or port. A sign in its texts stands for something
 /// of the device: '%' its name, '@' its address on the bus, '#' its number. Or of the port: '&' its network interface,
-/// '$' its number.
+/// '$' its number, '^' its place among the ports of all devices.
 struct Row {
   const char* path;
   NodeKind kind;

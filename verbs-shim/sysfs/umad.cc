@@ -10,8 +10,12 @@
 #include <cstdio>
 #include <cstring>
 
+#include "emulator/host/config/variables.h"
+#include "emulator/host/node/managed_port.h"
 #include "emulator/host/subnet_process/umad_layout.h"
+#include "verbs-shim/sysfs/own_devices.h"
 #include "verbs-shim/sysfs/real.h"
+#include "verbs-shim/sysfs/values.h"
 
 namespace {
 
@@ -30,6 +34,8 @@ bool is_message_socket(int fd) {
   sockaddr_un peer{};
   bytes = sizeof peer;
   if (syscall(SYS_getpeername, fd, &peer, &bytes) != 0 || peer.sun_family != AF_UNIX) return false;
+  constexpr char kOfFabric[] = "verbena-subnet/";
+  if (peer.sun_path[0] == 0) return std::strncmp(peer.sun_path + 1, kOfFabric, sizeof kOfFabric - 1) == 0;
   return std::strstr(peer.sun_path, "/verbena-subnet-") != nullptr;
 }
 
@@ -37,32 +43,69 @@ std::size_t argument_bytes(unsigned long request) {
   return request == IB_USER_MAD_ENABLE_PKEY ? 0 : _IOC_SIZE(request);
 }
 
-/// Sends the request with one end of a pair, and waits at the other.
-int exchange(int fd, const UmadIoctl& ioctl, UmadIoctlReply& reply) {
-  int pair[2];
-  if (syscall(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) return errno;
+int send_ioctl(int fd, unsigned long request, const void* argument, int reply) {
+  const UmadIoctl none;
+  const std::uint32_t head[] = {none.mark, static_cast<std::uint32_t>(request)};
+  const std::size_t bytes = argument_bytes(request);
+  static_assert(offsetof(UmadIoctl, argument) == sizeof head);
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
-  iovec octets{const_cast<UmadIoctl*>(&ioctl), sizeof ioctl};
+  // The kernel reads the argument: a pointer to nowhere is EFAULT.
+  iovec octets[] = {{const_cast<std::uint32_t*>(head), sizeof head},
+                    {const_cast<void*>(argument), bytes},
+                    {const_cast<std::uint8_t*>(none.argument), sizeof none.argument - bytes}};
   msghdr message{};
-  message.msg_iov = &octets;
-  message.msg_iovlen = 1;
+  message.msg_iov = octets;
+  message.msg_iovlen = 3;
   message.msg_control = control;
   message.msg_controllen = sizeof control;
   cmsghdr* const first = CMSG_FIRSTHDR(&message);
   first->cmsg_level = SOL_SOCKET;
   first->cmsg_type = SCM_RIGHTS;
   first->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(first), &pair[1], sizeof(int));
-  int error = syscall(SYS_sendmsg, fd, &message, MSG_NOSIGNAL) < 0 ? EIO : 0;
+  std::memcpy(CMSG_DATA(first), &reply, sizeof reply);
+  if (syscall(SYS_sendmsg, fd, &message, MSG_NOSIGNAL) >= 0) return 0;
+  return errno == EFAULT ? EFAULT : EIO;
+}
+
+/// What comes is an errno value, and behind it what the argument is now.
+int receive_reply(int fd, unsigned long request, void* argument) {
+  UmadIoctlReply reply;
+  long got = -1;
+  do got = syscall(SYS_recvfrom, fd, &reply, sizeof reply, MSG_PEEK, nullptr, nullptr);
+  while (got < 0 && errno == EINTR);
+  if (got != static_cast<long>(sizeof reply)) return EIO;
+  const std::size_t bytes = request == IB_USER_MAD_UNREGISTER_AGENT ? 0 : argument_bytes(request);
+  if (reply.error != 0 || bytes == 0) return reply.error;
+  iovec octets[] = {{&reply.error, sizeof reply.error}, {argument, bytes}};
+  msghdr message{};
+  message.msg_iov = octets;
+  message.msg_iovlen = 2;
+  return syscall(SYS_recvmsg, fd, &message, 0) < 0 ? errno : 0;
+}
+
+/// Sends the request with one end of a pair, and waits at the other.
+int exchange(int fd, unsigned long request, void* argument) {
+  int pair[2];
+  if (syscall(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) return errno;
+  int error = send_ioctl(fd, request, argument, pair[1]);
   syscall(SYS_close, pair[1]);
-  if (error == 0) {
-    long got = -1;
-    do got = syscall(SYS_recvfrom, pair[0], &reply, sizeof reply, 0, nullptr, nullptr);
-    while (got < 0 && errno == EINTR);
-    error = got == static_cast<long>(sizeof reply) ? reply.error : EIO;
-  }
+  if (error == 0) error = receive_reply(pair[0], request, argument);
   syscall(SYS_close, pair[0]);
   return error;
+}
+
+int connect_umad(const sockaddr* address, socklen_t bytes, const UmadHello& hello, int flags) {
+  const int close_on_exec = (flags & O_CLOEXEC) != 0 ? SOCK_CLOEXEC : 0;
+  const auto fd = static_cast<int>(syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | close_on_exec, 0));
+  if (fd < 0) return -1;
+  if (syscall(SYS_connect, fd, address, bytes) != 0 ||
+      syscall(SYS_sendto, fd, &hello, sizeof hello, MSG_NOSIGNAL, nullptr, 0) != static_cast<long>(sizeof hello)) {
+    syscall(SYS_close, fd);
+    errno = ENXIO;
+    return -1;
+  }
+  if ((flags & O_NONBLOCK) != 0) syscall(SYS_fcntl, fd, F_SETFL, O_RDWR | O_NONBLOCK);
+  return fd;
 }
 
 std::atomic<bool> any_device{false};
@@ -111,19 +154,28 @@ int open_umad(const char* path, int flags) {
     errno = ENXIO;
     return -1;
   }
-  const int close_on_exec = (flags & O_CLOEXEC) != 0 ? SOCK_CLOEXEC : 0;
-  const auto fd = static_cast<int>(syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | close_on_exec, 0));
-  if (fd < 0) return -1;
   const UmadHello hello{static_cast<std::uint32_t>(strtoul(node, nullptr, 10)),
                         static_cast<std::uint32_t>(strtoul(name + 4, nullptr, 10)) + 1, name[0] == 'i' ? 1u : 0u};
-  if (syscall(SYS_connect, fd, &address, sizeof address) != 0 ||
-      syscall(SYS_sendto, fd, &hello, sizeof hello, MSG_NOSIGNAL, nullptr, 0) != static_cast<long>(sizeof hello)) {
-    syscall(SYS_close, fd);
+  const int fd = connect_umad(reinterpret_cast<const sockaddr*>(&address), sizeof address, hello, flags);
+  if (fd >= 0) any_device.store(true, std::memory_order_relaxed);
+  return fd;
+}
+
+bool is_managed(const host::DeviceIdentity& of, unsigned) {
+  const char* const fabric = host::variable(host::kFabricVariable, host::kFabricDefault);
+  return own_port_count() != 0 && link_kind().has_fabric_process && host::managed_host(fabric, of.address).has_value();
+}
+
+int open_umad(const host::DeviceIdentity& of, int flags, bool is_issm) {
+  const char* const fabric = host::variable(host::kFabricVariable, host::kFabricDefault);
+  const auto host = host::managed_host(fabric, of.address);
+  const host::AbstractName address = host::umad_address(fabric);
+  if (!host || !address.fits()) {
     errno = ENXIO;
     return -1;
   }
-  if ((flags & O_NONBLOCK) != 0) syscall(SYS_fcntl, fd, F_SETFL, O_RDWR | O_NONBLOCK);
-  any_device.store(true, std::memory_order_relaxed);
+  const int fd = connect_umad(address.address(), address.bytes(), {*host, 1, is_issm ? 1u : 0u}, flags);
+  if (fd >= 0) any_device.store(true, std::memory_order_relaxed);
   return fd;
 }
 
@@ -136,15 +188,9 @@ bool umad_ioctl(int fd, unsigned long request, void* argument, int& result) {
     errno = before;
     return false;
   }
-  UmadIoctl ioctl;
-  ioctl.request = static_cast<std::uint32_t>(request);
-  const std::size_t bytes = argument_bytes(request);
-  if (bytes != 0) std::memcpy(ioctl.argument, argument, bytes);
-  UmadIoctlReply reply;
-  const int error = exchange(fd, ioctl, reply);
+  const int error = exchange(fd, request, argument);
   errno = error != 0 ? error : before;
   result = error != 0 ? -1 : 0;
-  if (error == 0 && bytes != 0 && request != IB_USER_MAD_UNREGISTER_AGENT) std::memcpy(argument, reply.argument, bytes);
   return true;
 }
 

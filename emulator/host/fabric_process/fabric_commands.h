@@ -38,6 +38,7 @@ class FabricCommands {
   FabricCommands(FabricPorts& ports, Setup setup, Time started);
 
   FabricAnswer answer(Time now, const FabricRequest& request);
+  const fabric::ElementFaults& elements() const { return elements_; }
 
   /// What users may say, for whoever explains it.
   struct Explained {

@@ -96,7 +96,17 @@ Result<std::unique_ptr<FabricProcess>, std::string> FabricProcess::open(const Fa
                             .counters = static_cast<const StatsFile*>(process->counters_),
                             .capture = process->capture_.get()},
       clock_now());
+  if (std::string error = process->open_subnet(options); !error.empty()) return Failure{std::move(error)};
   return process;
+}
+
+std::string FabricProcess::open_subnet(const FabricOptions& options) {
+  ManagedPortFile::remove(options.fabric);
+  if (!options.topology.is_managed) return {};
+  auto subnet = SubnetService::open(options.fabric, *ports_, options.switches);
+  if (!subnet) return subnet.error();
+  subnet_ = std::move(*subnet);
+  return {};
 }
 
 void FabricProcess::attach_observers(fabric::Observer* observer) {
@@ -127,8 +137,17 @@ FabricProcess::~FabricProcess() {
 void FabricProcess::service(Time now) {
   ports_->service(now);
   sockets_->service();
-  control_->service([&](const FabricRequest& request) { return commands_->answer(now, request); },
-                    [&] { return sockets_->is_done(now); });
+  bool is_changed = false;
+  const auto answer = [&](const FabricRequest& request) {
+    is_changed = true;
+    return commands_->answer(now, request);
+  };
+  control_->service(answer, [&] { return sockets_->is_done(now); });
+  if (subnet_ != nullptr) {
+    const fabric::ElementFaults& elements = commands_->elements();
+    if (is_changed) subnet_->mirror(now, elements.dead_links(), elements.dead_switches());
+    subnet_->service(now);
+  }
   if (capture_ != nullptr) capture_->write_out(now);
 }
 
@@ -182,15 +201,17 @@ void FabricProcess::run(int stop_descriptor) {
 /// Until the network's next deadline, or anything that wants to be looked at.
 FabricProcess::Woken FabricProcess::sleep(Time now, int stop_descriptor) {
   const Link::WaitDescriptors link = ports_->wait_descriptors();
-  std::array<pollfd, 6> descriptors{{{link.frames, POLLIN, 0},
+  std::array<pollfd, 7> descriptors{{{link.frames, POLLIN, 0},
                                      {link.control, POLLIN, 0},
                                      {control_->wait_descriptor(), POLLIN, 0},
                                      {stop_descriptor, POLLIN, 0},
                                      {core_lease_.clock(), POLLIN, 0},
-                                     {sockets_->wait_descriptor(), POLLIN, 0}}};
+                                     {sockets_->wait_descriptor(), POLLIN, 0},
+                                     {subnet_ != nullptr ? subnet_->wait_descriptor() : -1, POLLIN, 0}}};
   Time until = ports_->next_deadline(core_lease_.clock() >= 0).value_or(kNever);
   if (capture_ != nullptr) until = std::min(until, capture_->next_deadline().value_or(kNever));
   if (const auto due = sockets_->next_deadline(); due && *due > now) until = std::min(until, *due);
+  if (subnet_ != nullptr) until = std::min(until, subnet_->next_deadline().value_or(kNever));
   timespec timeout{};
   if (until != kNever) {
     const std::int64_t left_ns = std::max<std::int64_t>((until - now).ns, 0);

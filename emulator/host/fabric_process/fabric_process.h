@@ -20,6 +20,7 @@
 #include "emulator/host/fabric_process/fabric_control.h"
 #include "emulator/host/fabric_process/fabric_ports.h"
 #include "emulator/host/fabric_process/fabric_sockets.h"
+#include "emulator/host/fabric_process/subnet_service.h"
 
 namespace verbena::host {
 
@@ -30,6 +31,7 @@ struct FabricOptions {
   std::string wire;  // that its nodes have unless they say otherwise (wire::kWireKinds); empty: the default one
   Duration detection = milliseconds(10);
   std::vector<fabric::FaultRule> prepared;        // FabricCommands::Setup
+  SwitchPlans switches;                           // of a managed fabric that a file describes
   std::string capture_directory;                  // one pcapng for every cable; empty: none
   std::uint64_t capture_octets_max = UINT64_MAX;  // of all of them
   std::uint32_t capture_snap_bytes = 0;           // kept of each frame; 0: all
@@ -55,6 +57,7 @@ class FabricProcess {
  private:
   FabricProcess() = default;
   std::string open_counters(const std::string& fabric);
+  std::string open_subnet(const FabricOptions& options);
   void attach_observers(fabric::Observer* observer);
   void service(Time now);
   enum class Woken : std::uint8_t { by_frames, by_clock, by_more };
@@ -70,6 +73,7 @@ class FabricProcess {
   void* counters_ = nullptr;
   std::string stats_path_;
   std::unique_ptr<FabricCommands> commands_;
+  std::unique_ptr<SubnetService> subnet_;  // of a managed fabric
   CoreLease core_lease_;
 };
 

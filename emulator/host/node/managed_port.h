@@ -8,6 +8,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include <type_traits>
 
 #include "emulator/host/node/identity.h"
+#include "emulator/host/os/abstract_name.h"
 #include "emulator/host/os/fixed_text.h"
 #include "emulator/host/os/same_user.h"
 
@@ -83,6 +85,11 @@ struct ManagedPortsHeader {
   std::uint32_t rails = 1;
 };
 
+/// Where the fabric process listens for managers (emulator/host/subnet_process/umad_layout.h).
+inline AbstractName umad_address(const char* fabric) {
+  return AbstractName("verbena-subnet/%u/%s", own_user(), fabric);
+}
+
 using ManagedPortsPath = FixedText<256>;
 inline ManagedPortsPath managed_ports_path(std::string_view fabric) {
   ManagedPortsPath path;
@@ -104,26 +111,50 @@ inline std::optional<ManagedPort> read_port_at(int file, std::uint32_t place) {
   }
   return std::nullopt;
 }
+
+/// Which host of its fabric has the address (DeviceIdentity::address), by the file that is open. Nothing: none has.
+inline std::optional<std::uint32_t> find_managed_host(int file, const wire::Gid& address) {
+  const auto place = device_place(address);
+  struct stat status{};
+  ManagedPortsHeader header;
+  if (!place || ::fstat(file, &status) != 0 || status.st_uid != own_user() || !S_ISREG(status.st_mode) ||
+      ::pread(file, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header) ||
+      header.magic != ManagedPortsHeader::kMagic || header.port_bytes != sizeof(ManagedPort) ||
+      place->device >= header.rails)
+    return std::nullopt;
+  const std::uint32_t host = (place->node - 1) * header.rails + place->device;
+  return host < header.ports ? std::optional(host) : std::nullopt;
+}
+
+/// Its maker holds a lock on it. A process that was killed leaves the file, and no lock.
+inline bool is_held(int file) {
+  return ::flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+/// What `read` makes of the open file; nothing: there is none. Leaves errno alone.
+template <class Read>
+auto with_managed_ports(std::string_view fabric, const Read& read) -> decltype(read(0)) {
+  const int before = errno;
+  const int file = ::open(managed_ports_path(fabric).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  auto found = file >= 0 && is_held(file) ? read(file) : decltype(read(0)){};
+  if (file >= 0) ::close(file);
+  errno = before;
+  return found;
+}
 }  // namespace detail
 
 /// Of the port that has this address (DeviceIdentity::address). Nothing: no manager is to manage the fabric, it is
 /// another user's, or the port is none of its. Leaves errno alone.
 inline std::optional<ManagedPort> read_managed_port(std::string_view fabric, const wire::Gid& address) {
-  const auto place = device_place(address);
-  if (!place) return std::nullopt;
-  const int before = errno;
-  std::optional<ManagedPort> port;
-  const int file = ::open(managed_ports_path(fabric).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  struct stat status{};
-  ManagedPortsHeader header;
-  if (file >= 0 && ::fstat(file, &status) == 0 && status.st_uid == own_user() && S_ISREG(status.st_mode) &&
-      ::pread(file, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header) &&
-      header.magic == ManagedPortsHeader::kMagic && header.port_bytes == sizeof(ManagedPort) &&
-      place->device < header.rails && (place->node - 1) * header.rails + place->device < header.ports)
-    port = detail::read_port_at(file, (place->node - 1) * header.rails + place->device);
-  if (file >= 0) ::close(file);
-  errno = before;
-  return port;
+  return detail::with_managed_ports(fabric, [&](int file) {
+    const auto host = detail::find_managed_host(file, address);
+    return host ? detail::read_port_at(file, *host) : std::nullopt;
+  });
+}
+
+/// Which host of the fabric the port is, from 0. Nothing: as read_managed_port().
+inline std::optional<std::uint32_t> managed_host(std::string_view fabric, const wire::Gid& address) {
+  return detail::with_managed_ports(fabric, [&](int file) { return detail::find_managed_host(file, address); });
 }
 
 }  // namespace verbena::host

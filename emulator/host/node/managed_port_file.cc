@@ -7,8 +7,6 @@
 #include <new>
 #include <utility>
 
-#include "emulator/host/os/descriptor.h"
-
 namespace verbena::host {
 namespace {
 
@@ -24,8 +22,8 @@ Result<std::unique_ptr<ManagedPortFile>, std::string> ManagedPortFile::make(cons
   const std::string path = managed_ports_path(fabric).c_str();
   const auto failed = [&] { return Failure{path + ": " + std::strerror(errno)}; };
   ::unlink(path.c_str());
-  const Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!file) return failed();
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return failed();
   const std::size_t bytes = sizeof(ManagedPortsHeader) + std::size_t{ports} * sizeof(ManagedPort);
   void* mapping = MAP_FAILED;
   if (::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes)) == 0)
@@ -35,7 +33,7 @@ Result<std::unique_ptr<ManagedPortFile>, std::string> ManagedPortFile::make(cons
     ::unlink(path.c_str());
     return failure;
   }
-  std::unique_ptr<ManagedPortFile> made(new ManagedPortFile(path, mapping, bytes));
+  std::unique_ptr<ManagedPortFile> made(new ManagedPortFile(path, std::move(file), mapping, bytes));
   for (std::uint32_t place = 0; place < ports; ++place) new (made->ports_ + place) ManagedPort;
   const ManagedPortsHeader header{.ports = ports, .rails = rails};
   std::memcpy(mapping, &header, sizeof header);
@@ -46,8 +44,9 @@ void ManagedPortFile::remove(const std::string& fabric) {
   ::unlink(managed_ports_path(fabric).c_str());
 }
 
-ManagedPortFile::ManagedPortFile(std::string path, void* mapping, std::size_t bytes)
+ManagedPortFile::ManagedPortFile(std::string path, Descriptor file, void* mapping, std::size_t bytes)
     : path_(std::move(path)),
+      file_(std::move(file)),
       mapping_(mapping),
       bytes_(bytes),
       ports_(reinterpret_cast<ManagedPort*>(static_cast<std::byte*>(mapping) + sizeof(ManagedPortsHeader))) {}

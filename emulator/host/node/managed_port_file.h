@@ -11,6 +11,7 @@
 #include <string>
 
 #include "emulator/host/node/managed_port.h"
+#include "emulator/host/os/descriptor.h"
 #include "wire/result.h"
 
 namespace verbena::host {
@@ -26,15 +27,18 @@ class ManagedPortFile {
   ManagedPortFile(const ManagedPortFile&) = delete;
   ManagedPortFile& operator=(const ManagedPortFile&) = delete;
 
+  /// As the port begins: nothing has changed.
+  void begin(std::uint32_t place, const ManagedPort& port) { ports_[place] = port; }
   /// Its own count of what has changed and its sequence are kept here: those of `wanted` say nothing. Of
   /// `reregisters`, whether it is the one asked for now. Returns whether anything is another now.
   bool write(std::uint32_t place, const ManagedPort& wanted, bool reregisters);
   const ManagedPort& operator[](std::uint32_t place) const { return ports_[place]; }
 
  private:
-  ManagedPortFile(std::string path, void* mapping, std::size_t bytes);
+  ManagedPortFile(std::string path, Descriptor file, void* mapping, std::size_t bytes);
 
   std::string path_;
+  Descriptor file_;  // locked
   void* mapping_;
   std::size_t bytes_;
   ManagedPort* ports_;

@@ -26,7 +26,7 @@ struct UmadIoctlReply {
 };
 /// The first message of a connection.
 struct UmadHello {
-  std::uint32_t host = 0;  // a node of the topology
+  std::uint32_t host = 0;  // a node of the topology; of a fabric: a host
   std::uint32_t port = 0;
   std::uint32_t is_issm = 0;  // /dev/infiniband/issmN
 };

@@ -1,7 +1,6 @@
 #include "emulator/host/subnet_process/umad_server.h"
 
 #include <arpa/inet.h>
-#include <fmt/format.h>
 #include <rdma/ib_user_mad.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -56,7 +55,7 @@ Result<std::unique_ptr<UmadServer>, std::string> UmadServer::open(subnet::Subnet
   epoll_event event{.events = EPOLLIN, .data = {.ptr = nullptr}};
   if (!made->epoll_ || listen(made->listener_.get(), SOMAXCONN) != 0 ||
       epoll_ctl(made->epoll_.get(), EPOLL_CTL_ADD, made->listener_.get(), &event) != 0)
-    return Failure{fmt::format("cannot listen for managers: {}", std::strerror(errno))};
+    return Failure{std::string("cannot listen for managers: ") + std::strerror(errno)};
   return made;
 }
 

@@ -1,5 +1,6 @@
 // What a subnet manager has set on a port, from the file that the fabric process writes.
 #include <boost/test/unit_test.hpp>
+#include <vector>
 
 #include "emulator/host/node/managed_port_file.h"
 
@@ -42,6 +43,23 @@ BOOST_AUTO_TEST_CASE(each_kind_of_change_is_counted_by_itself) {
   const ManagedPort& now = (**file)[0];
   BOOST_TEST((now.lid_changes == 1 && now.sm_changes == 1 && now.state_changes == 1 && now.reregisters == 1));
   BOOST_TEST((now.pkey_changes == 0 && now.gid_changes == 0));
+}
+
+BOOST_AUTO_TEST_CASE(what_a_killed_process_has_left_says_nothing) {
+  const std::string path = managed_ports_path(own_fabric()).c_str();
+  const auto file = ManagedPortFile::make(own_fabric(), 1, 1);
+  BOOST_REQUIRE(file.ok());
+  BOOST_TEST(read_managed_port(own_fabric(), node_address(1)).has_value());
+  // The same octets, without its maker.
+  const int left = open((path + ".left").c_str(), O_RDWR | O_CREAT, 0600);
+  const int whole = open(path.c_str(), O_RDONLY);
+  std::vector<std::byte> octets(sizeof(ManagedPortsHeader) + sizeof(ManagedPort));
+  BOOST_REQUIRE(read(whole, octets.data(), octets.size()) == static_cast<ssize_t>(octets.size()));
+  BOOST_REQUIRE(write(left, octets.data(), octets.size()) == static_cast<ssize_t>(octets.size()));
+  close(left);
+  close(whole);
+  BOOST_TEST(!read_managed_port(own_fabric() + ".left", node_address(1)).has_value());
+  unlink((path + ".left").c_str());
 }
 
 BOOST_AUTO_TEST_CASE(without_the_file_no_port_is_managed) {

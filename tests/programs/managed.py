@@ -1,0 +1,205 @@
+"""A fabric of InfiniBand whose ports wait for a subnet manager: opensm and infiniband-diags on its nodes, unmodified."""
+import contextlib
+import os
+import re
+import signal
+import tempfile
+import time
+
+import harness
+import served
+from harness import Failure
+
+NODES = 4
+TOPOLOGY = """# three switches, each joined to each, two of them with adapters
+Switch 8 "S1"  # "first switch"
+[1] "H1"[1]  # 4xEDR
+[2] "H2"[1]  # 4xEDR
+[3] "S2"[3]  # 4xHDR
+[5] "S3"[1]  # 4xHDR
+Switch 8 "S2"
+[1] "H3"[1]  # 4xEDR
+[2] "H4"[1]  # 4xEDR
+[5] "S3"[2]  # 4xHDR
+Switch 4 "S3"
+Hca 1 "H1"
+Hca 1 "H2"
+Hca 1 "H3"
+Hca 1 "H4"
+"""
+UP_S = 30
+
+
+class Managed(served.Served):
+    def __init__(self, context):
+        self.folder = tempfile.TemporaryDirectory()
+        with open(os.path.join(self.folder.name, "a.net"), "w", encoding="utf-8") as file:
+            file.write(TOPOLOGY)
+        super().__init__(context)
+
+    def serve(self, shape, *options):
+        argv = [self.verbena, "fabric", "--fabric", self.name, "--topology", os.path.join(self.folder.name, "a.net"), "--managed"]
+        server = harness.Program(argv, "fabric")
+        self.programs.append(server)
+        harness.wait_until(lambda: "Ctrl-C ends it" in server.out, time.monotonic() + 20, "the fabric is there", [server])
+        return server
+
+    def __exit__(self, *details):
+        super().__exit__(*details)
+        self.folder.cleanup()
+
+    def start_manager(self, node=0, log="osm.log"):
+        """opensm, once it says SUBNET UP."""
+        log = os.path.join(self.folder.name, log)
+        config = os.path.join(self.folder.name, "opensm.conf")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write("force_log_flush TRUE\nsminfo_polling_timeout 500\npolling_retry_number 2\n")
+        words = f"OSM_TMP_DIR={self.folder.name} OSM_CACHE_DIR={self.folder.name} exec opensm -F {config} -f {log}"
+        manager = self.start(self.nodes[node], ["sh", "-c", words], "opensm")
+        self.wait_for_log("SUBNET UP", log=log, programs=[manager])
+        return manager
+
+    def log_text(self, log="osm.log"):
+        with contextlib.suppress(FileNotFoundError), open(os.path.join(self.folder.name, log), encoding="utf-8", errors="replace") as file:
+            return file.read()
+        return ""
+
+    def wait_for_log(self, text, times=1, log="osm.log", programs=()):
+        harness.wait_until(lambda: self.log_text(log).count(text) >= times, time.monotonic() + UP_S, f"opensm says {text}", list(programs))
+
+    def says(self, node, *argv):
+        return self.run(self.nodes[node], list(argv)).out
+
+    def tries(self, node, *argv):
+        """However it ends: on the way to what is waited for, LIDs may lead nowhere."""
+        program = self.start(self.nodes[node], list(argv))
+        program.wait(time.monotonic() + UP_S)
+        return program.out
+
+    def expect(self, node, argv, *patterns):
+        out = self.says(node, *argv)
+        missing = [pattern for pattern in patterns if not re.search(pattern, out, re.M)]
+        if missing:
+            raise Failure(f"{argv} on node {node + 1}: missing {missing} in\n{out}\n{self.log_text()}")
+        return out
+
+    def wait_for(self, node, argv, pattern):
+        """Until the program says so. The manager needs its time."""
+        outs = []
+
+        def is_said():
+            outs.append(self.tries(node, *argv))
+            return re.search(pattern, outs[-1], re.M)
+        try:
+            harness.wait_until(is_said, time.monotonic() + UP_S, f"{argv} on node {node + 1} says {pattern}")
+        except Failure as failure:
+            raise Failure(f"{failure}\n{outs[-1]}\n{self.log_text()}") from failure
+
+    def lid(self, node):
+        return int(re.search(r"Base lid: (\d+)", self.says(node, "ibstat"), re.M).group(1))
+
+
+def before_a_manager(context):
+    with Managed(context) as fabric:
+        fabric.expect(2, ["ibstat"], r"^CA 'verbena0'", r"State: Initializing", r"Physical state: LinkUp", r"Base lid: 0$", r"SM lid: 0$")
+        fabric.expect(2, ["smpquery", "-D", "nodeinfo", "0,1"], r"NodeType:\.+Switch")
+
+
+def brought_up(context):
+    with Managed(context) as fabric:
+        fabric.start_manager(1)
+        lids = set()
+        for node in range(NODES):
+            fabric.expect(node, ["ibstat"], r"State: Active", r"Rate: 100", r"SM lid: [1-9]", r"Link layer: InfiniBand")
+            lids.add(fabric.lid(node))
+        if len(lids) != NODES or 0 in lids:
+            raise Failure(f"LIDs: {lids}")
+        fabric.expect(3, ["sminfo"], r"SMINFO_MASTER")
+        found = fabric.expect(0, ["ibnetdiscover"], r'^Switch\t8 "S-\w+"\s+# "first switch"', r'"H4 verbena0"')
+        if found.count("\nCa\t") != NODES:
+            raise Failure(found)
+        fabric.expect(0, ["ibtracert", str(fabric.lid(0)), str(fabric.lid(3))], r'^To ca .* "H4 verbena0"')
+
+
+def guids(context):
+    """What ibv_devices and ibstat say of a node is what the manager knows it by."""
+    with Managed(context) as fabric:
+        fabric.start_manager()
+        own = re.search(r"Port GUID: 0x(\w+)", fabric.says(2, "ibstat")).group(1)
+        fabric.expect(0, ["smpquery", "nodeinfo", str(fabric.lid(2))], rf"PortGuid:\.+0x{own}$")
+
+
+def cable_dies(context):
+    """Both ends are down, the manager hears of it and leads around it, and back when the cable is there again."""
+    with Managed(context) as fabric:
+        fabric.start_manager()
+        trace = ["ibtracert", str(fabric.lid(0)), str(fabric.lid(3))]
+        if '"S3"' in fabric.expect(0, trace, r"^To ca"):
+            raise Failure("the shortest way does not lead over S3")
+        s1 = re.search(r"first switch.* lid (\d+)", fabric.says(0, "ibnetdiscover")).group(1)
+        fabric.fault("link-down", "S1-S2")
+        fabric.expect(0, ["smpquery", "portinfo", s1, "3"], r"LinkState:\.+Down", r"PhysLinkState:\.+Polling")
+        fabric.wait_for_log("Link state change")
+        fabric.wait_for(0, trace, r'"S3"[\s\S]*^To ca')
+        fabric.expect(0, ["perfquery", s1, "3"], r"LinkDownedCounter:\.+1$")
+        fabric.fault("link-up", "S1-S2")
+        fabric.wait_for(0, ["smpquery", "portinfo", s1, "3"], r"LinkState:\.+Active")
+        fabric.wait_for(0, trace, r'\A(?![\s\S]*"S3")[\s\S]*^To ca')
+
+
+def switch_dies(context):
+    with Managed(context) as fabric:
+        fabric.start_manager()
+        fabric.fault("switch-crash", "S2")
+        fabric.wait_for(3, ["ibstat"], r"State: Down")
+        fabric.fault("switch-restart", "S2")
+        fabric.wait_for(3, ["ibstat"], r"State: Active")
+        fabric.wait_for(0, ["ibnetdiscover"], r'"H4 verbena0"')
+
+
+def second_manager(context):
+    """Of two, one stands by, and takes over when the master is killed."""
+    with Managed(context) as fabric:
+        first = fabric.start_manager(0)
+        fabric.start(fabric.nodes[3], ["sh", "-c", f"OSM_TMP_DIR={fabric.folder.name} OSM_CACHE_DIR={fabric.folder.name} exec opensm "
+                     f"-F {fabric.folder.name}/opensm.conf -f {fabric.folder.name}/second.log"], "opensm")
+        fabric.wait_for_log("Entering STANDBY state", log="second.log")
+        first.signal_group(signal.SIGKILL)
+        fabric.wait_for_log("Entering MASTER state", log="second.log")
+        fabric.wait_for(1, ["sminfo"], rf"sm lid {fabric.lid(3)} ")
+
+
+PINGPONG = ["ibv_rc_pingpong", "-p", "{port}", "-n", "200", "-c"]
+
+
+def data(context):
+    """Packets go the way that the manager has programmed, and the agents have counted them. When a cable dies, they go on by another one."""
+    with Managed(context) as fabric:
+        fabric.start_manager()
+
+        def carried(link):
+            return {one["name"]: one["frames"] for one in fabric.stat()["links"]}[link]
+
+        def run():
+            harness.pair(fabric, PINGPONG, PINGPONG + ["{server}"], nodes=[fabric.nodes[0], fabric.nodes[3]])
+        run()
+        if carried("S1->S2") < 200 or carried("S1->S3") != 0:
+            raise Failure(f"the packets did not go the direct way: {fabric.stat()['links']}")
+        counted = fabric.expect(1, ["perfquery", "-x", str(fabric.lid(3)), "1"], r"PortXmitPkts:\.+\d+$")
+        if int(re.search(r"PortXmitPkts:\.+(\d+)$", counted, re.M).group(1)) < 200:
+            raise Failure(counted)
+        fabric.fault("link-down", "S1-S2")
+        fabric.wait_for(0, ["ibtracert", str(fabric.lid(0)), str(fabric.lid(3))], r'"S3"[\s\S]*^To ca')
+        run()
+        if carried("S1->S3") < 200:
+            raise Failure(f"the packets did not go around: {fabric.stat()['links']}")
+
+
+def tests(context):
+    return [("ports wait for a manager", lambda: before_a_manager(context)),
+            ("opensm brings the fabric up", lambda: brought_up(context)),
+            ("a node is known by its GUIDs", lambda: guids(context)),
+            ("a cable dies and comes back", lambda: cable_dies(context)),
+            ("a switch dies and comes back", lambda: switch_dies(context)),
+            ("packets follow the manager", lambda: data(context)),
+            ("a second manager takes over", lambda: second_manager(context))]

@@ -95,13 +95,14 @@ BOOST_AUTO_TEST_CASE(nothing_is_lost_where_three_cut_through_to_one) {
 BOOST_AUTO_TEST_CASE(damaged_packet_goes_on_as_a_bad_one) {
   Pair net(cutting(managed(dumbbell(2, slow()))));
   LanesOfLevels lanes;
-  lanes.fill(3);  // a VCRC that is made anew hides nothing
+  lanes.fill(3);
   net.subnet.set_lanes(Pair::s1, 1, 3, lanes);
   net.set_faults({0, false}, {"corrupt where=payload"});
   BOOST_TEST((net.hosts_reached(0, kToN3) == Hosts{}));
   BOOST_TEST((net.traffic(Pair::s1, 1).symbol_errors == 1 && net.traffic(Pair::s1, 1).receive_errors == 1));
   BOOST_TEST((net.traffic(Pair::s2, 3).symbol_errors == 0 && net.traffic(Pair::s2, 3).remote_errors == 1));
   BOOST_TEST((net.traffic(2, 1).symbol_errors == 0 && net.traffic(2, 1).remote_errors == 1));
+  BOOST_TEST(net.damaged_but_sealed == 0);
   net.set_faults({0, false}, {"truncate to=14"});
   BOOST_TEST((net.hosts_reached(0, kToN3) == Hosts{}));
   BOOST_TEST(net.traffic(Pair::s1, 1).receive_errors == 2u);

@@ -112,6 +112,7 @@ struct Managed : Sink, Observer {
     const auto packet = wire::parse_on(wire::Medium::infiniband, observed.frame);
     const bool is_right = packet && packet->icrc_is_valid() && wire::kInfiniBand.is_sealed(observed.frame);
     if (!observed.corrupted && !is_right) ++seen_wrong;
+    if (observed.corrupted && wire::kInfiniBand.is_sealed(observed.frame)) ++damaged_but_sealed;
     if (observed.event == FrameEvent::entered || observed.event == FrameEvent::sent)
       lanes_seen.push_back(lane_of(observed.frame));
   }
@@ -133,6 +134,7 @@ struct Managed : Sink, Observer {
   std::vector<std::string> comments;
   std::vector<int> lanes_seen;  // when a packet entered, then on each cable
   int seen_wrong = 0;
+  int damaged_but_sealed = 0;
 };
 using Hosts = std::vector<std::uint32_t>;
 

@@ -79,6 +79,23 @@ struct Udp {
 };
 
 inline constexpr std::uint16_t kPkeyMask = 0x7fff;  // the top bit is membership (10.9.3)
+inline constexpr std::uint16_t kPkeyDefault = 0xffff;
+/// Which P_Keys match one's own (10.9.3): those of the same partition, if one of both is a full member of it. 0 and
+/// 0x8000 are no keys, and match none.
+struct PkeyFilter {
+  /// Of the default one.
+  constexpr PkeyFilter() = default;
+  constexpr explicit PkeyFilter(std::uint16_t own) {
+    const bool is_key = (own & kPkeyMask) != 0;
+    const bool is_full = (own & ~kPkeyMask) != 0;
+    mask = !is_key ? std::uint16_t{0} : is_full ? kPkeyMask : std::uint16_t{0xffff};
+    value = !is_key ? std::uint16_t{1} : static_cast<std::uint16_t>(is_full ? own & kPkeyMask : own | ~kPkeyMask);
+  }
+  constexpr bool takes(std::uint16_t pkey) const { return (pkey & mask) == value; }
+
+  std::uint16_t mask = kPkeyMask;
+  std::uint16_t value = kPkeyMask;
+};
 
 /// Base transport header (9.2).
 struct Bth {
@@ -87,7 +104,7 @@ struct Bth {
   bool migrated = false;
   std::uint8_t pad_bytes = 0;
   std::uint8_t version = 0;
-  std::uint16_t pkey = 0xffff;
+  std::uint16_t pkey = kPkeyDefault;
   bool fecn = false;
   bool becn = false;
   std::uint8_t reserved6 = 0;

@@ -20,16 +20,9 @@ constexpr std::string_view kMisdirected = "verbena: dropped, the port has not it
 constexpr std::size_t kLrhBytes = wire::LocalRouteHeaderLayout::bytes;
 constexpr std::size_t kBytesMin = kLrhBytes + wire::BthLayout::bytes + wire::kIcrcBytes + wire::kVcrcBytes;
 constexpr std::uint32_t kOwners = wire::kLidUnicastMax.value() + 1u;
-constexpr std::uint16_t kFullMember = 0x8000;
 
 bool is_listening(wire::PortState state) {
   return state == wire::PortState::armed || state == wire::PortState::active;
-}
-
-/// 10.9.3: both name the same partition, which 0 is not, and one of them is a full member.
-bool keys_match(std::uint16_t a, std::uint16_t b) {
-  constexpr std::uint16_t kBase = 0x7fff;
-  return ((a ^ b) & kBase) == 0 && (a & kBase) != 0 && ((a | b) & kFullMember) != 0;
 }
 
 }  // namespace
@@ -114,7 +107,7 @@ bool SubnetForwarding::admits(const Port& port, FrameNumber frame) const {
   const std::span<const std::byte> octets = network_.pool.octets(frame);
   const wire::Bth bth =
       wire::BthLayout::parse(octets.subspan(wire::infiniband_places(next).bth_at).first<wire::BthLayout::bytes>());
-  return std::ranges::any_of(port.keys, [&](std::uint16_t key) { return keys_match(key, bth.pkey); });
+  return std::ranges::any_of(port.keys, [&](std::uint16_t key) { return wire::PkeyFilter(key).takes(bth.pkey); });
 }
 
 // -- Where a packet goes

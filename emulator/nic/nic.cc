@@ -44,6 +44,12 @@ void Nic::set_port_lids(std::uint32_t port, wire::Lid base, std::uint8_t lmc) {
   raise_port_event(port, AsyncEventType::lid_change);
 }
 
+void Nic::set_port_pkeys(std::uint32_t port, std::span<const std::uint16_t> pkeys) {
+  NicState& nic = *state_;
+  nic.pkeys[port - 1].assign(pkeys.begin(), pkeys.end());
+  nic.qps.for_each([&](Qp& qp) { nic.settle_at_port(qp); });
+}
+
 void Nic::raise_port_event(std::uint32_t port, AsyncEventType type) {
   NicState& nic = *state_;
   if (!nic.is_removed) nic.raise(type, port, 0, nic.counters.of(port));
@@ -83,7 +89,7 @@ constexpr std::size_t kQuantumPackets = 16;  // of one QP before the next one's 
   if (qp == nullptr) return Counter::rx_dropped_no_qp;
   if (qp->service->transport != wire::transport_of(packet.bth().opcode)) return Counter::rx_dropped_wrong_transport;
   if (!qp->accepts_packets()) return Counter::rx_dropped_qp_state;
-  if ((packet.bth().pkey & wire::kPkeyMask) != wire::kPkeyMask) return Counter::rx_dropped_pkey;
+  if (!qp->pkeys_taken.takes(packet.bth().pkey)) return Counter::rx_dropped_pkey;
   if (qp->service->is_connected && !packet.network().is_from(qp->attributes.address_vector.destination))
     return Counter::rx_dropped_wrong_source;
   return std::nullopt;

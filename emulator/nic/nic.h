@@ -49,7 +49,10 @@ class Nic {
   /// is raised if these are others than before. Paths that QPs and address handles have keep the LID they were made
   /// with.
   void set_port_lids(std::uint32_t port, wire::Lid base, std::uint8_t lmc);
-  /// Something of the port has changed that the NIC does not keep: sm_change, pkey_change, gid_change,
+  /// The port's P_Key table, at most NicLimits::pkeys entries; 0: no key. QPs send with that of their index, and take
+  /// what matches it (IBA volume 1, 10.9.3). Before the first call each port has the default one alone.
+  void set_port_pkeys(std::uint32_t port, std::span<const std::uint16_t> pkeys);
+  /// Something of the port has changed of which programs are to hear: sm_change, pkey_change, gid_change,
   /// client_reregister.
   void raise_port_event(std::uint32_t port, AsyncEventType type);
 

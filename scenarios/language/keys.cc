@@ -18,10 +18,10 @@ constexpr Word kScenario[] = {"name",    "description", "clock",     "seed",    
                               "payload", "capture",     "detection", "sockets",   "sample",  "topology",
                               "wire",    "nic",         "nics",      "workloads", "faults",  "expect"};
 constexpr Word kCapture[] = {"snap", "limit"};
-constexpr Word kTopology[] = {"shape", "hosts", "leaves",         "spines",       "hosts-per-leaf",
-                              "pods",  "racks", "hosts-per-rack", "aggregations", "cores",
-                              "k",     "nodes", "switches",       "link",         "trunk",
-                              "links", "qos",   "spread",         "rails",        "planes"};
+constexpr Word kTopology[] = {
+    "shape",          "hosts",        "leaves", "spines", "hosts-per-leaf", "pods",     "racks",
+    "hosts-per-rack", "aggregations", "cores",  "k",      "nodes",          "switches", "link",
+    "trunk",          "links",        "qos",    "spread", "rails",          "planes",   "managed"};
 constexpr Word kEcn[] = {"kmin", "kmax", "pmax"};
 constexpr Word kCable[] = {"rate", "delay", "queue", "ecn", "mtu", "telemetry"};
 constexpr Word kLink[] = {"between", "rate", "delay", "queue", "ecn", "mtu", "telemetry"};

@@ -115,6 +115,8 @@ Scenario read(std::string_view text, const std::string& file_name, const ReadOpt
   if (const auto capture = section.find("capture")) read_capture(*capture, scenario.capture);
   const Value topology = section.need("topology", "{shape: star, hosts: 2}");
   scenario.topology = read_topology(topology, read_medium(section));
+  if (scenario.clock != Clock::real_time && scenario.topology.is_managed)
+    complain(topology.place(), "managed: the subnet manager is a program, which needs clock: real");
   if (scenario.clock == Clock::real_time && scenario.topology.nodes() > kRealNodesMax)
     complain(topology.place(), "with clock: real there are at most " + std::to_string(kRealNodesMax) + " nodes");
   const ElementNames names(scenario.topology);

@@ -220,6 +220,11 @@ Topology read_topology(const Value& value, wire::Medium medium) {
       spread->wrong("InfiniBand's switches send all packets for one port by one way");
   }
   if (const auto qos = section.find("qos")) topology.qos = read_qos(*qos, medium);
+  if (const auto managed = section.find("managed")) {
+    topology.is_managed = managed->yes_no();
+    if (topology.is_managed && medium != wire::Medium::infiniband)
+      managed->wrong("a subnet manager needs wire: infiniband");
+  }
   if (const auto good = fabric::check(topology); !good)
     complain(section.place(), "this topology is impossible: " + good.error());
   return topology;

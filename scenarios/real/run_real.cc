@@ -177,6 +177,7 @@ std::optional<std::string> RealRun::open() {
   fabric.fabric = "run-" + std::to_string(getpid());
   fabric.topology = topology_at_nic_speeds(scenario_);
   fabric.seed = scenario_.seed;
+  if (fabric.topology.medium == wire::Medium::infiniband) fabric.wire = fabric::wire_of(scenario_.nics.front()).name;
   fabric.detection = scenario_.detection;
   fabric.sockets = {.is_on = scenario_.cuts_sockets, .timeout = scenario_.socket_timeout};
   fabric.prepared = FaultSchedule::rules_of(scenario_);

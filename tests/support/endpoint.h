@@ -20,6 +20,7 @@ struct QpOptions {
   std::uint32_t first_psn = 100;  // of both directions
   std::uint32_t access = kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic;
   std::uint8_t source_gid_index = 0;
+  std::uint16_t pkey_index = 0;
   std::uint32_t qkey = 0x11111111;
   std::uint32_t cq_entries = 256;
   QpCapabilities capabilities = {
@@ -156,6 +157,7 @@ class Endpoint {
     attributes.state = QpState::init;
     attributes.access = options_.access;
     attributes.qkey = options_.qkey;
+    attributes.pkey_index = options_.pkey_index;
     return attributes;
   }
   std::uint32_t init_mask() const {

@@ -4,7 +4,8 @@ Owns: what a condition does to a scenario, and what shows that it did anything. 
 """
 import copy
 
-CONDITIONS = ("clean", "lossy", "flapping", "udp", "killed")
+CONDITIONS = ("clean", "lossy", "flapping", "udp", "killed", "roce-v1", "infiniband")
+WIRES = ("roce-v1", "infiniband")   # the scenario as it is, over another wire
 LOSS = "drop 0.5%"
 DOWN, UP, TIMES = "100ms", "400ms", 3
 
@@ -39,6 +40,8 @@ def laid_over(scenario, condition, system):
     faults = faults_of(condition, system)
     if faults:
         laid["faults"] = [*laid.get("faults", []), *faults]
+    if condition in WIRES:
+        laid["wire"] = condition
     if condition == "killed":
         # Who dies cannot do what the file expects; what its peers are to say instead is the system's.
         ends = system.killed.ends

@@ -205,7 +205,7 @@ class Page(unittest.TestCase):
     def test_cells_tell_what_was_run(self):
         good = systems.Outcome(ROW, "clean", "", 1.0)
         text = self.text(good, good._replace(problem="no"), good._replace(condition="udp"))
-        self.assertIn("| 1 of 2 | not run | not run | 1 of 1 | not run |", text)
+        self.assertIn("| 1 of 2 | not run | not run | 1 of 1 | not run | not run | not run |", text)
         self.assertIn("2 of 3 runs worked", text)
 
     def test_commands_can_be_copied(self):

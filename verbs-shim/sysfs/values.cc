@@ -167,7 +167,7 @@ std::size_t write_link_layer(char* into, std::size_t size, const host::DeviceIde
   return finish(std::snprintf(into, size, "%s\n", of.is_infiniband ? "InfiniBand" : "Ethernet"), size);
 }
 std::size_t write_pkey(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned index) {
-  return write_number(into, size, "0x%04x\n", of.is_infiniband ? infiniband_port(of).pkeys[index] : host::kPkeyDefault);
+  return write_number(into, size, "0x%04x\n", of.is_infiniband ? infiniband_port(of).pkeys[index] : wire::kPkeyDefault);
 }
 
 // The words of drivers/infiniband/core/sysfs.c; a port whose interface is up but hears nothing polls (ibv_query_port).

@@ -50,6 +50,7 @@ nic::NicConfig nic_config_of(const OpenedLink& opened, const EngineConfig& confi
     for (std::size_t i = 0; i < identity.gid_count(); ++i)
       made.gids[made.gid_count++] = {identity.gids[i].gid, encapsulation_of(identity, i)};
   }
+  if (made.medium() == wire::Medium::infiniband) made.limits.pkeys = ManagedPort::kPkeys;
   made.port_mtu_bytes = opened.mtu_bytes;
   made.udp_source_port = opened.udp_source_port;
   if (opened.window_bytes != 0) made.window_bytes = opened.window_bytes;
@@ -95,7 +96,7 @@ std::string LiveNic::open(OpenedLink opened, const EngineConfig& config) {
   nic_ = std::make_unique<nic::Nic>(nic_config, memory_, stats_->ports());
   if (nic_config.medium() == wire::Medium::infiniband)
     for (std::uint32_t port = 1; port <= nic_config.port_count; ++port)
-      subnet_ports_.emplace_back(config.fabric, identity_of(config, port));
+      subnet_ports_.emplace_back(config.fabric, identity_of(config, port), *nic_);
   // Never from the seed: a peer may remember those of a process that had the same one.
   const auto first_id =
       static_cast<std::uint32_t>(config.seed ? std::uint64_t(config.clock->now().ns >> kFirstIdShift) : numbers());

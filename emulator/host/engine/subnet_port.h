@@ -15,9 +15,11 @@ namespace verbena::host {
 
 class SubnetPort {
  public:
-  /// A port on InfiniBand. What it has now is what the NIC was made with.
-  SubnetPort(const std::string& fabric, const DeviceIdentity& of)
-      : fabric_(fabric), identity_(of), told_(infiniband_port(fabric, of, true)) {}
+  /// A port on InfiniBand. Of what it has now the NIC was made with the LIDs; it is given the P_Keys.
+  SubnetPort(const std::string& fabric, const DeviceIdentity& of, nic::Nic& nic)
+      : fabric_(fabric), identity_(of), told_(infiniband_port(fabric, of, true)) {
+    nic.set_port_pkeys(of.number.port, told_.pkeys);
+  }
 
   /// Under the engine's lock. `has_signal`: whether the cable at the port has one. An event for each thing that has
   /// changed, and port_active or port_error last.

@@ -148,6 +148,7 @@ void SubnetService::port_changed(subnet::PortEnd end, bool asks) {
   const auto vertex = static_cast<std::uint32_t>(end.node);
   if (is_host(end.node)) {
     network_.set_lids(vertex, info.base_lid, info.lmc);
+    ports_.set_lids(vertex, info.base_lid, info.lmc);
     changed(end);
     changes_[end.node].reregisters = changes_[end.node].reregisters || asks;
   } else if (end.port != 0 && info.state > wire::PortState::init) {

@@ -12,6 +12,7 @@
 #include "emulator/host/node/identity.h"
 #include "emulator/host/node/managed_port.h"
 #include "emulator/host/node/port_speed.h"
+#include "wire/headers.h"
 
 namespace verbena::host {
 
@@ -20,7 +21,6 @@ inline constexpr std::uint8_t kPortStateDown = 1;
 inline constexpr std::uint8_t kPortStateActive = 4;
 inline constexpr std::uint8_t kPhysicalStatePolling = 2;
 inline constexpr std::uint8_t kPhysicalStateLinkUp = 5;
-inline constexpr std::uint16_t kPkeyDefault = 0xffff;
 /// Traps, automatic migration, SL mapping, system image GUID, connection management, capability notices and client
 /// reregistration, as the agent of an adapter says it (emulator/subnet/node.cc).
 inline constexpr std::uint32_t kPortCapabilities = 1 << 3 | 1 << 5 | 1 << 6 | 1 << 11 | 1 << 16 | 1 << 22 | 1 << 25;
@@ -36,7 +36,7 @@ constexpr ManagedPort unmanaged_port(const DeviceIdentity& of, bool has_signal) 
   port.capability_mask = kPortCapabilities;
   port.width = speed.width;
   port.speed = speed.speed;
-  port.pkeys[0] = kPkeyDefault;
+  port.pkeys[0] = wire::kPkeyDefault;
   for (std::size_t level = 0; level < port.lane_of_level.size(); ++level)
     port.lane_of_level[level] = static_cast<std::uint8_t>(level % 8);
   return port;

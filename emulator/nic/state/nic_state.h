@@ -90,6 +90,7 @@ struct alignas(64) NicState {
 
   NicConfig config;
   const PortCounters counters;
+  std::array<std::vector<std::uint16_t>, kPortsMax> pkeys;  // by port; empty: the default one alone
   ObjectTable<ProtectionDomain, PdTag> pds;
   ObjectTable<AddressHandle, AhTag> address_handles;
   ObjectTable<CompletionQueue, CqTag> cqs;
@@ -118,8 +119,18 @@ struct alignas(64) NicState {
     arrival_port = port;
     arrival_counters = &counters.of(port);
   }
-  /// After its attributes have changed.
-  void count_at_port(Qp& qp) const { qp.counters = &counters.of(qp.attributes.port); }
+  /// After its attributes, or its port, have changed.
+  void settle_at_port(Qp& qp) const {
+    qp.counters = &counters.of(qp.attributes.port);
+    qp.pkey = pkey_at(qp.attributes.port, qp.attributes.pkey_index);
+    qp.pkeys_taken = wire::PkeyFilter(qp.pkey);
+  }
+  /// 0, which matches no P_Key: there is none.
+  std::uint16_t pkey_at(std::uint32_t port, std::uint16_t index) const {
+    const std::vector<std::uint16_t>& table = pkeys[port - 1];
+    if (table.empty()) return wire::kPkeyDefault;
+    return index < table.size() ? table[index] : std::uint16_t{0};
+  }
 
   /// The QP has nothing to send any more, whatever it had.
   void unschedule(Qp& qp);

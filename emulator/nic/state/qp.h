@@ -159,6 +159,8 @@ struct Qp {
   SharedReceiveQueue* srq = nullptr;
   std::uint64_t context = 0;
   std::uint32_t mtu = 1024;
+  std::uint16_t pkey = wire::kPkeyDefault;  // that of its index in its port's table
+  wire::PkeyFilter pkeys_taken;
   QpAttributes attributes;       // what modify_qp set last; state and draining are kept above
   Counters* counters = nullptr;  // of attributes.port
   wire::FrameTemplate frame_template;

@@ -61,6 +61,7 @@ Sent send_datagram(NicState& nic, Qp& qp, TransmitPort& port) {
   bth.opcode = opcode;
   bth.dest_qp = work.remote_qpn;
   bth.psn = qp.requester.next_psn;
+  bth.pkey = qp.pkey;
   bth.solicited = work.solicited;
   wire::PacketBuilder builder(room, ah->frame_template, bth, work.length, port.icrc_wanted());
   builder.append(

@@ -19,17 +19,15 @@ void receive_group(NicState& nic, const wire::PacketView& packet, wire::Qpn send
     nic.arrival_counters->add(Counter::rx_dropped_wrong_transport);
     return;
   }
-  if ((packet.bth().pkey & wire::kPkeyMask) != wire::kPkeyMask) {
-    nic.arrival_counters->add(Counter::rx_dropped_pkey);
-    return;
-  }
   for (Qp* member : group->members) {
     if (member->blocks_own_groups && member->qpn == sender) continue;
     if (member->attributes.port != nic.arrival_port) continue;
-    if (member->accepts_packets())
-      receive_datagram(nic, *member, packet);
-    else
+    if (!member->accepts_packets())
       nic.arrival_counters->add(Counter::rx_dropped_qp_state);
+    else if (!member->pkeys_taken.takes(packet.bth().pkey))
+      nic.arrival_counters->add(Counter::rx_dropped_pkey);
+    else
+      receive_datagram(nic, *member, packet);
   }
 }
 

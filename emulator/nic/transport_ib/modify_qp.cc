@@ -191,7 +191,7 @@ void reset_qp(NicState& nic, Qp& qp) {
   const QpCapabilities capabilities = qp.attributes.capabilities;
   qp.attributes = {};
   qp.attributes.capabilities = capabilities;
-  nic.count_at_port(qp);
+  nic.settle_at_port(qp);
 }
 
 /// Source port per flow, so that a fabric may spread flows over paths (annex A17.3.2: 0xc000 - 0xffff).
@@ -306,7 +306,7 @@ VerbsResult<void> modify_qp(NicState& nic, Qp& qp, const QpAttributes& attribute
   }
   if (to == sqd) qp.sq_drained_notify = (mask & kQpEnableSqdAsync) != 0 && attributes.enable_sqd_async_notify;
   store(qp.attributes, attributes, mask);
-  nic.count_at_port(qp);
+  nic.settle_at_port(qp);
   if ((mask & kQpRateLimit) != 0) set_pace(qp, {.kbps = attributes.rate_limit_kbps});
   enter(nic, qp, from, to, mask, now);
   return {};

@@ -246,6 +246,7 @@ template <bool has_policy, bool may_tell>
   const Service& service = *qp.service;
   wire::Bth bth;
   bth.opcode = wire::make_opcode(service.transport, operation_code(work, packet));
+  bth.pkey = qp.pkey;
   const wire::OpcodeInfo& info = wire::opcode_info(bth.opcode);
   const std::uint32_t offset = packet * qp.mtu;
   const std::uint32_t payload = info.has_payload ? std::min(qp.mtu, work.length - offset) : 0;

@@ -44,6 +44,7 @@ wire::Bth response_header(const Qp& qp, wire::Opcode opcode, wire::Psn psn, std:
   bth.opcode = opcode;
   bth.dest_qp = qp.attributes.dest_qpn;
   bth.psn = psn;
+  bth.pkey = qp.pkey;
   bth.reserved7 = reserved;
   return bth;
 }

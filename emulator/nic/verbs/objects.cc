@@ -295,7 +295,7 @@ VerbsResult<QpHandle> Nic::create_qp(QpInit& init) {
   }
   qp.qpn = *number;
   qp.service = service;
-  nic.count_at_port(qp);
+  nic.settle_at_port(qp);
   if (parts.pd != nullptr) qp.pd = init.pd;
   qp.context = init.context;
   qp.signal_all = init.signal_all;

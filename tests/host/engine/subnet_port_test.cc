@@ -39,7 +39,7 @@ struct Managed {
   nic::PlainMemory memory;
   nic::Counters counters;
   nic::Nic nic{config(), memory, counters};
-  SubnetPort port{fabric, device_of(node_address(1), {}, {.wire = *wire::find_wire_kind("infiniband")})};
+  SubnetPort port{fabric, device_of(node_address(1), {}, {.wire = *wire::find_wire_kind("infiniband")}), nic};
 };
 
 }  // namespace
@@ -69,4 +69,13 @@ BOOST_AUTO_TEST_CASE(a_port_that_is_active_no_longer_is_an_error) {
   managed.set(9, kPortStateActive);
   managed.port.look(managed.nic, false);  // the manager has not heard yet that the cable is dead
   BOOST_TEST(managed.events().empty());
+}
+
+BOOST_AUTO_TEST_CASE(p_keys_of_the_port_are_told_once_they_change) {
+  Managed managed;
+  ManagedPort wanted = (*managed.file)[0];
+  wanted.pkeys = {0xffff, 0x8001};
+  managed.file->write(0, wanted, false);
+  managed.port.look(managed.nic, true);
+  BOOST_TEST((managed.events() == std::vector{pkey_change}));
 }

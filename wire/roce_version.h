@@ -1,5 +1,5 @@
-// RoceVersion: which RoCE a port's GID stands for, and WireKind: what a network's ports are: RoCE's by which versions, or
-// InfiniBand's.
+// RoceVersion: which RoCE a port's GID stands for, and WireKind: what a network's ports are, InfiniBand's or RoCE's by
+// some versions.
 //
 // Solely the two tables of words. How a version's frames look is encapsulation.h's, what a GID table holds is said by
 // whoever makes one (host/node/identity.h). libc only: the path shim includes it.

@@ -53,7 +53,7 @@ ConnectionId ConnectionManager::request(Time now, const RequestInit& init) {
   message.primary_local_gid = path.source != wire::Gid{} ? path.source : config_.address;
   message.primary_remote_gid = path.address;
   if (path.next_hop.medium() == wire::Medium::infiniband) {
-    message.primary_local_lid = config_.path_address.lid().value();
+    message.primary_local_lid = exchange_.outbox().from().lid().value();
     message.primary_remote_lid = path.next_hop.lid().value();
     message.primary_service_level = path.next_hop.service_level();
   }
@@ -67,11 +67,6 @@ ConnectionId ConnectionManager::request(Time now, const RequestInit& init) {
                                 make_mad<wire::CmRequestLayout>(wire::CmAttribute::request, connection->transaction_id,
                                                                 message, init.private_data));
   return connection->id;
-}
-
-void ConnectionManager::move_to(const wire::PathAddress& address) {
-  config_.path_address = address;
-  outbox().move_to(address);
 }
 
 bool ConnectionManager::adopt(ConnectionId id, std::uint64_t context, wire::Psn starting_psn) {

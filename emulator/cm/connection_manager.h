@@ -26,8 +26,6 @@ namespace verbena::cm {
 class ConnectionManager {
  public:
   explicit ConnectionManager(const Config& config);
-  /// What is sent from now on comes from there: a subnet manager has given the port another LID.
-  void move_to(const wire::PathAddress& address);
 
   Listeners& listeners() { return listeners_; }
   PeerProcesses& peers() { return table_.peers(); }

@@ -187,7 +187,7 @@ std::vector<LastWord> Ending::last_words(const PeerProcess& peer, std::uint32_t 
     way.encapsulation = path.encapsulation;
     way.from = path.next_hop;
     way.source = path.address;
-    way.to = config_.path_address;
+    way.to = exchange_.outbox().from();
     way.destination = path.source != wire::Gid{} ? path.source : config_.address;
     way.traffic_class = path.traffic_class;
     way.hop_limit = path.hop_limit;

@@ -30,6 +30,8 @@ class Outbox {
 
   /// `origin`: the source's addresses and UDP port; the rest of it does not count.
   explicit Outbox(const wire::FramePath& origin) : origin_(origin) {}
+  /// The source's address on its wire. A subnet manager may give the port another one.
+  const wire::PathAddress& from() const { return origin_.from; }
   void move_to(const wire::PathAddress& address) { origin_.from = address; }
 
   bool empty() const { return waiting_.empty(); }

@@ -36,25 +36,6 @@ void Nic::set_port_up(std::uint32_t port, bool up) {
   nic.raise(up ? AsyncEventType::port_active : AsyncEventType::port_error, port, 0, nic.counters.of(port));
 }
 
-void Nic::set_port_lids(std::uint32_t port, wire::Lid base, std::uint8_t lmc) {
-  PortConfig& own = state_->config.ports[port - 1];
-  if (own.lid == base && own.lmc == lmc) return;
-  own.lid = base;
-  own.lmc = lmc;
-  raise_port_event(port, AsyncEventType::lid_change);
-}
-
-void Nic::set_port_pkeys(std::uint32_t port, std::span<const std::uint16_t> pkeys) {
-  NicState& nic = *state_;
-  nic.pkeys[port - 1].assign(pkeys.begin(), pkeys.end());
-  nic.qps.for_each([&](Qp& qp) { nic.settle_at_port(qp); });
-}
-
-void Nic::raise_port_event(std::uint32_t port, AsyncEventType type) {
-  NicState& nic = *state_;
-  if (!nic.is_removed) nic.raise(type, port, 0, nic.counters.of(port));
-}
-
 void Nic::remove_device(Time now) {
   NicState& nic = *state_;
   nic.now = now;

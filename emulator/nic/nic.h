@@ -45,16 +45,6 @@ class Nic {
   /// port_active is raised. The transport goes on: what it sends meanwhile vanishes on the dead cable, and its timers
   /// say so.
   void set_port_up(std::uint32_t port, bool up);
-  /// On InfiniBand a subnet manager has given the port 2^lmc LIDs from `base` on (config()); kLidNone: none. lid_change
-  /// is raised if these are others than before. Paths that QPs and address handles have keep the LID they were made
-  /// with.
-  void set_port_lids(std::uint32_t port, wire::Lid base, std::uint8_t lmc);
-  /// The port's P_Key table, at most NicLimits::pkeys entries; 0: no key. QPs send with that of their index, and take
-  /// what matches it (IBA volume 1, 10.9.3). Before the first call each port has the default one alone.
-  void set_port_pkeys(std::uint32_t port, std::span<const std::uint16_t> pkeys);
-  /// Something of the port has changed of which programs are to hear: sm_change, pkey_change, gid_change,
-  /// client_reregister.
-  void raise_port_event(std::uint32_t port, AsyncEventType type);
 
   /// The device goes for good, as when its slot loses power (IBTA 11.6.3.3, local catastrophic error): QPs fail and
   /// flush what they hold, device_fatal is raised, no frame is taken and none leaves. No QP changes its state any more:
@@ -200,6 +190,8 @@ class Nic {
 
  private:
   struct State;
+  friend class PortManagement;
+
   std::unique_ptr<State> state_;
 };
 

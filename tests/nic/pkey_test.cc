@@ -1,6 +1,7 @@
 // P_Keys of connections and datagrams: what a QP sends is the key of its index, and it takes what matches.
 #include <boost/test/unit_test.hpp>
 
+#include "emulator/nic/port_management.h"
 #include "tests/support/script.h"
 
 using namespace verbena;
@@ -22,8 +23,8 @@ bool passes(std::uint16_t from, std::uint16_t to) {
   };
   Endpoint a(world, 1, {.pkey_index = 1});
   Endpoint b(world, 2, {.pkey_index = 1});
-  a.nic().set_port_pkeys(1, std::array<std::uint16_t, 2>{wire::kPkeyDefault, from});
-  b.nic().set_port_pkeys(1, std::array<std::uint16_t, 2>{wire::kPkeyDefault, to});
+  PortManagement(a.nic()).set_pkeys(1, std::array<std::uint16_t, 2>{wire::kPkeyDefault, from});
+  PortManagement(b.nic()).set_pkeys(1, std::array<std::uint16_t, 2>{wire::kPkeyDefault, to});
   a.connect(2, b.qpn());
   b.connect(1, a.qpn());
   Buffer from_buffer(a.nic(), a.pd, 100);

@@ -49,7 +49,7 @@ wire::MacAddress multicast_mac(const wire::Gid& group) {
 
 namespace {
 
-/// IBA volume 1, 11.2.2.1: the LID says where a packet goes within the subnet. With a GRH as well the GIDs are compared.
+/// IBA volume 1, 11.2.2.1: the LID says where a packet goes within the subnet. With a GRH the GIDs are compared too.
 /// Nobody is asked: the program, or the subnet manager, knows the LID.
 int infiniband_vector_of(const ibv_ah_attr& attributes, const nic::NicConfig& config, nic::AddressVector& into) {
   constexpr std::uint8_t kServiceLevels = 16;

@@ -119,7 +119,7 @@ void LiveNic::set_port_up(std::uint32_t port, bool has_signal) {
   const wire::PathAddress before = nic_->config().port(port).address();
   subnet_ports_[port - 1].look(*nic_, has_signal);
   const wire::PathAddress now = nic_->config().port(port).address();
-  if (now != before) connections_->of_port(port).manager().move_to(now);
+  if (now != before) connections_->of_port(port).manager().outbox().move_to(now);
 }
 
 bool LiveNic::flush() {

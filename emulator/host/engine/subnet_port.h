@@ -9,7 +9,7 @@
 #include <string>
 
 #include "emulator/host/node/infiniband_port.h"
-#include "emulator/nic/nic.h"
+#include "emulator/nic/port_management.h"
 
 namespace verbena::host {
 
@@ -18,7 +18,7 @@ class SubnetPort {
   /// A port on InfiniBand. Of what it has now the NIC was made with the LIDs; it is given the P_Keys.
   SubnetPort(const std::string& fabric, const DeviceIdentity& of, nic::Nic& nic)
       : fabric_(fabric), identity_(of), told_(infiniband_port(fabric, of, true)) {
-    nic.set_port_pkeys(of.number.port, told_.pkeys);
+    nic::PortManagement(nic).set_pkeys(of.number.port, told_.pkeys);
   }
 
   /// Under the engine's lock. `has_signal`: whether the cable at the port has one. An event for each thing that has

@@ -30,8 +30,11 @@ FabricPorts::FabricPorts(const std::string& fabric, std::unique_ptr<ShmPorts> pr
       nodes_(topology.hosts, topology.rails),
       dead_ports_(topology.hosts) {
   for (std::uint32_t host = 0; host < topology.hosts; ++host) {
+    if (topology.is_managed) continue;  // a subnet manager gives LIDs
     if (topology.medium == wire::Medium::infiniband) {
-      if (!topology.is_managed) give_static_lid(host);
+      const wire::Lid lid = static_lid(nodes_[host].address);
+      nodes_.set_lids(host, lid, 0);
+      network_.add_address(host, wire::gid_of(lid));
       continue;
     }
     network_.add_address(host, nodes_[host].address);
@@ -39,12 +42,6 @@ FabricPorts::FabricPorts(const std::string& fabric, std::unique_ptr<ShmPorts> pr
   }
   network_.watch_ports(this);
   if (!serving_.held()) is_squatted(served_fabric_name(fabric.c_str()));
-}
-
-void FabricPorts::give_static_lid(std::uint32_t host) {
-  const wire::Lid lid = static_lid(nodes_[host].address);
-  nodes_.set_lids(host, lid, 0);
-  network_.add_address(host, wire::gid_of(lid));
 }
 
 /// The name first: who calls too late to be told finds it.

@@ -104,7 +104,6 @@ class FabricPorts final : private PeerSink, private fabric::PortListener {
   void port_changed(std::uint32_t host, bool is_up) override;
   void pause_sent(std::uint32_t host, fabric::ClassMask classes) override;
   void look_at_waiting(Time now);
-  void give_static_lid(std::uint32_t host);
 
   const std::string fabric_;
   std::unique_ptr<ShmPorts> shm_;

@@ -1,8 +1,7 @@
 // The state of a port on InfiniBand, as the verbs (query_port) and the files below /sys/class/infiniband show it.
 //
 // Solely the choice between what a subnet manager has set (managed_port.h) and what a port has where there is no
-// manager: a LID that follows from its address, and the state that its cable gives it. libc only: the path shim includes
-// it.
+// manager: a LID that follows from its address, and the state that its cable gives it. libc only, for the path shim.
 // Tested by: tests/host/node/infiniband_port_test.cc
 #pragma once
 

@@ -1,0 +1,26 @@
+#include "emulator/nic/port_management.h"
+
+#include "emulator/nic/nic_private.h"
+
+namespace verbena::nic {
+
+void PortManagement::set_lids(std::uint32_t port, wire::Lid base, std::uint8_t lmc) {
+  PortConfig& own = nic_.state_->config.ports[port - 1];
+  if (own.lid == base && own.lmc == lmc) return;
+  own.lid = base;
+  own.lmc = lmc;
+  raise(port, AsyncEventType::lid_change);
+}
+
+void PortManagement::set_pkeys(std::uint32_t port, std::span<const std::uint16_t> pkeys) {
+  NicState& nic = *nic_.state_;
+  nic.pkeys[port - 1].assign(pkeys.begin(), pkeys.end());
+  nic.qps.for_each([&](Qp& qp) { nic.settle_at_port(qp); });
+}
+
+void PortManagement::raise(std::uint32_t port, AsyncEventType type) {
+  NicState& nic = *nic_.state_;
+  if (!nic.is_removed) nic.raise(type, port, 0, nic.counters.of(port));
+}
+
+}  // namespace verbena::nic

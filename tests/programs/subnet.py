@@ -94,7 +94,8 @@ def pings(context):
 
 def nobodys_lid(context):
     status, text = Place(context).run(MANAGED + "smpquery -t 100 nodeinfo 77; status=$?; kill $manager; wait $manager; exit $status")
-    if status in (0, 99) or "timed out" not in text:
+    # Whether its own patience ends first or the device's answer comes, the tool says it in other words.
+    if status in (0, 99) or not re.search(r"timed out|failed; dport \(Lid 77\)", text):
         raise harness.Failure(f"status {status}\n{text}")
 
 
@@ -204,7 +205,7 @@ def torus_routed(context):
 
 
 def signals(context):
-    status, text = Place(context).run("trap 'exit 9' TERM; kill -TERM $PPID; sleep 30 & wait")
+    status, text = Place(context).run("trap 'kill $!; exit 9' TERM; sleep 30 & kill -TERM $PPID; wait")
     if status != 9:
         raise harness.Failure(f"the program did not get the signal: status {status}\n{text}")
 

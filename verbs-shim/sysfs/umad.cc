@@ -179,8 +179,9 @@ int open_umad(const host::DeviceIdentity& of, int flags, bool is_issm) {
   return fd;
 }
 
-bool umad_ioctl(int fd, unsigned long request, void* argument, int& result) {
+bool umad_ioctl(int fd, unsigned long word, void* argument, int& result) {
   if (!any_device.load(std::memory_order_relaxed)) return false;
+  const unsigned long request = static_cast<unsigned>(word);  // all that the kernel looks at: it may have been an int
   const bool is_one = request == IB_USER_MAD_REGISTER_AGENT || request == IB_USER_MAD_UNREGISTER_AGENT ||
                       request == IB_USER_MAD_ENABLE_PKEY || request == IB_USER_MAD_REGISTER_AGENT2;
   const int before = errno;

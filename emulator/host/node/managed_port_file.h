@@ -21,8 +21,8 @@ class ManagedPortFile {
   /// In place of what a process of this fabric has left that was killed. The error is one line.
   static Result<std::unique_ptr<ManagedPortFile>, std::string> make(const std::string& fabric, std::uint32_t ports,
                                                                     std::uint32_t rails);
-  /// What a killed process has left, of a fabric that no manager is to manage now.
-  static void remove(const std::string& fabric);
+  /// What processes have left that were killed, of all fabrics of this user.
+  static void remove_left();
   ~ManagedPortFile();
   ManagedPortFile(const ManagedPortFile&) = delete;
   ManagedPortFile& operator=(const ManagedPortFile&) = delete;

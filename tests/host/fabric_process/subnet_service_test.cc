@@ -136,7 +136,6 @@ BOOST_AUTO_TEST_CASE(a_fabric_without_a_manager_has_no_managed_ports) {
     fabric.end();
   }
   BOOST_TEST(!read_managed_port(name, node_address(1)).has_value());
-  const auto left = ManagedPortFile::make(name, 2, 1);  // as by a process that was killed
   const Served fabric(fabric::star(2, {}), milliseconds(1), name);
   BOOST_TEST(!read_managed_port(name, node_address(1)).has_value());
 }

@@ -21,6 +21,8 @@ REASONS = (
     Reason(r"", r"There are no huge pages of size 2M allocated", "elsewhere", "huge pages, which the administrator reserves"),
     Reason(r"test_device", r"All gid indices populated, cannot check bad flow", "deviation",
            "the GID table has no empty entries: it is as long as what the link carries"),
+    Reason(r"", r"on Ethernet link layer|Link layer of port=\d+ is InfiniBand", "elsewhere",
+           "a port on Ethernet: raw packet QPs, flow steering and GIDs of RoCE are not InfiniBand's"),
     Reason(r"test_tag_matching", r"(Extended CQ|Tag [Mm]atching) is not supported", "deviation", "tag matching: the NIC has none"),
 )
 

@@ -50,15 +50,16 @@ def unpack(into):
             shutil.copy(file, into)
 
 
-def run(verbena, link, only=()):
-    """All vendor-neutral cases over one link, in a process of one node. `only`: names as unittest takes them."""
+def run(verbena, link, only=(), extra=()):
+    """All vendor-neutral cases over one link, in a process of one node. `only`: names as unittest takes them;
+    `extra`: options of `verbena exec`."""
     with tempfile.TemporaryDirectory(prefix="verbena-conformance-") as folder, harness.Fabric(verbena, link, 1) as fabric:
         unpack(os.path.join(folder, "tests"))
         results = os.path.join(folder, "results.json")
         argv = [PYTHON, "-B", os.path.join(HERE, "record.py"), results, os.path.join(folder, "tests", "run_tests.py"),
                 "-v", "--dev", "verbena0", *only]
         # Its exit status is not asked: it is 1 when a case failed, and then the results say which.
-        program = fabric.start(fabric.nodes[0], argv, name=f"the suite over {link}")
+        program = fabric.start(fabric.nodes[0], argv, name=f"the suite over {link}", extra=extra)
         ended = program.wait(program.started + TIMEOUT)
         if ended is None or not os.path.exists(results):
             raise harness.Failure(f"the suite did not come to its end\n{program.describe()}")

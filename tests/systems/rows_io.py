@@ -3,7 +3,7 @@ from row import Deviation, End, Killed, System
 
 ROWS = (
     System("fio-write", "fio, ioengine=rdma", ("fio",), "RDMA WRITE", carried=200, verified="nobody: the receiver has no notice of what is written",
-           short=("clean", "lossy"),
+           short=("clean", "lossy", "infiniband"),
            killed=Killed({"client": End("err=", 1)}, 20, "none", file="fio-endless", carried=3000),
            deviations=(Deviation("killed", r"it hung and was ended[\s\S]*transport retry counter exceeded",
                                  "fio is told of the failed WRITE and says so, and then waits for ever: its engine takes an error for "

@@ -13,7 +13,7 @@ ROWS = (
     System("libfabric-info", "fi_info", PACKAGES, "what libfabric finds: MSG, DGRAM, RDM by rxm", sends=False, verified="there are none",
            without={one: "It sends nothing: a network makes no difference." for one in ("lossy", "flapping", "udp", "killed")}, short=("clean",)),
     System("libfabric-msg", "fi_pingpong -e msg", PACKAGES, "FI_EP_MSG of verbs, by rdma_cm, to 1 MiB", verified=PROGRAM, **DATA_LOSS,
-           short=("clean", "lossy", "flapping", "udp", "killed"),
+           short=("clean", "lossy", "flapping", "udp", "killed", "roce-v1", "infiniband"),
            killed=Killed({"client": End("transport retry counter exceeded", 5)}, file="libfabric-endless-msg", within_s=12,
                          cut=CUT, bound="the ACK timer that rdma_cm gives a connection, eight times")),
     System("libfabric-rails-2", "fi_pingpong -e msg on each of two domains", PACKAGES, "two NICs of a node, a domain each, by rdma_cm, at once", verified=PROGRAM,

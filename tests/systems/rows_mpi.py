@@ -31,7 +31,7 @@ def mpich(name, nodes, **more):
 
 
 ROWS = (
-    openmpi("openmpi-ucx-2", "Open MPI, pml ucx, osc ucx", f"4 ranks on 2 nodes: {ALL}; derived datatypes; {WINDOWS}", short=("clean", "killed")),
+    openmpi("openmpi-ucx-2", "Open MPI, pml ucx, osc ucx", f"4 ranks on 2 nodes: {ALL}; derived datatypes; {WINDOWS}", short=("clean", "killed", "infiniband")),
     openmpi("openmpi-ucx-4", "Open MPI, pml ucx, osc ucx", "the same on 4 nodes", short=("flapping", "udp")),
     System("openmpi-rails-2", "Open MPI, pml ucx, osc ucx", OPENMPI, f"4 ranks on 2 nodes with two NICs each: {ALL}; derived datatypes; {WINDOWS}",
            verified=CHECKER, without={one: "As openmpi-ucx-2: UCX 1.13 ends an endpoint with any of its lanes." for one in ("lossy", "flapping", "udp", "killed")},

@@ -35,7 +35,7 @@ ROWS = (
     *(System(f"ucx-rails-{rails}", f"ucx_perftest tag over {rails} NICs", PACKAGES, f"each message of 4 MiB striped over {rails} rails, the share of each counted", verified=NOBODY,
              without=AS_ONE_RAIL, short=("clean",)) for rails in (2, 4)),
     System("ucx-io-tag", "io_demo", PACKAGES, "tag matching over RC, sockaddr by rdma_cm: reads and writes of 8 B to 1 MiB", killed=IO_KILLED,
-           verified="the program (-q)", short=("clean", "lossy", "flapping", "udp", "killed")),
+           verified="the program (-q)", short=("clean", "lossy", "flapping", "udp", "killed", "infiniband")),
     System("ucx-io-am", "io_demo -A", PACKAGES, "active messages over RC, sockaddr by rdma_cm: reads and writes of 8 B to 1 MiB",
            without={"killed": "As ucx-io-tag."}, verified="the program (-q)"),
 )

@@ -85,7 +85,9 @@ BOOST_AUTO_TEST_CASE(what_is_ethernets_alone_is_refused) {
                     "ECN or telemetry");
   test::check_error(head + ", spread: ^packet}\n" + workload, "send all packets for one port by one way");
   test::check_error(head + ", qos: {lane-buffer: ^4KiB}}\n" + workload, "want octets from 8KiB");
-  test::check_error(head + "}\nnic: {wire: ^roce}\n" + workload, "no NIC has RoCE");
+  test::check_error(head + "}\nnic: {wire: ^roce}\n" + workload, "on InfiniBand or none is");
+  test::check_error("name: t\ntopology: {shape: star, hosts: 2}\nnic: {wire: ^infiniband}\n" + workload,
+                    "on InfiniBand or none is");
   const std::string begin = "workloads:\n  - {name: w, verb: write, from: n1, to: n2, size: 4KiB, count: 1, ";
   test::check_error(head + "}\n" + begin + "dscp: ^3}\n", "say service-level");
   test::check_error(head + "}\n" + begin + "wire: ^roce-v1}\n", "there is no RoCE");
@@ -95,8 +97,7 @@ BOOST_AUTO_TEST_CASE(what_is_ethernets_alone_is_refused) {
   test::check_error(
       "name: t\ntopology: {shape: star, hosts: 2, qos: ^{lane-buffer: 16KiB, head-of-queue-life: 1ms}}\n" + workload,
       "ports of InfiniBand alone");
-  test::check_error(
-      "name: t\nclock: real\nwire: ^infiniband\ntopology: {shape: star, hosts: 2}\n"
-      "workloads:\n  - {name: w, node: n1, program: [\"true\"]}\n",
-      "it needs clock: virtual");
+  test::check_error("name: t\nwire: infiniband\ntopology: ^{shape: star, hosts: 2, managed: true}\n" + workload,
+                    "needs clock: real");
+  test::check_error("name: t\ntopology: {shape: star, hosts: 2, managed: ^true}\n" + workload, "needs wire: infiniband");
 }

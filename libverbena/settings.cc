@@ -44,6 +44,8 @@ Result<void> take_of_nic(std::string_view name, std::string_view value, fabric::
 }
 
 std::string_view wrong_with(const fabric::NicSettings& nic, const fabric::Topology& topology) {
+  if (fabric::wire_of(nic).is_infiniband)
+    return "this network is an Ethernet: scenarios and `verbena fabric` have InfiniBand (wire: infiniband)";
   if (const std::string_view wrong = fabric::contradiction(nic.congestion, nic.loss_recovery); !wrong.empty())
     return wrong;
   const auto has_telemetry = [](const fabric::Cable& cable) { return cable.parameters.telemetry; };

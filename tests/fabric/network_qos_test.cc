@@ -366,3 +366,13 @@ BOOST_AUTO_TEST_CASE(v1_without_a_tag_or_by_dscp_is_in_class_0) {
     BOOST_TEST(net.network.statistics().overflowed > 50u);
   }
 }
+
+BOOST_AUTO_TEST_CASE(a_nic_asks_for_the_room_of_its_service_levels_lane) {
+  const Qos qos = infiniband_qos();
+  constexpr unsigned kDscpShift = 2;
+  for (std::uint8_t level = 0; level < 16; ++level) {
+    BOOST_TEST(qos.class_of_octet(static_cast<std::uint8_t>(level << kDscpShift)) == level % kTrafficClasses);
+    BOOST_TEST((qos.dscps_of(bit_of(level % kTrafficClasses)) >> level & 1) == 1u);
+    BOOST_TEST((qos.dscps_of(bit_of((level + 1) % kTrafficClasses)) >> level & 1) == 0u);
+  }
+}

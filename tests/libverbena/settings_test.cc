@@ -98,6 +98,8 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_together_is_said_when_the_world_is_made) 
              "there is no NIC 'x'");
   BOOST_TEST(wrong([](Settings& s) { s.set_nic("b", "timely-t-low", "600us").value(); }) ==
              "NIC b: timely-t-low is above timely-t-high");
+  BOOST_TEST(wrong([](Settings& s) { s.set_nics("wire", "infiniband").value(); }).find("is an Ethernet") !=
+             std::string::npos);
   BOOST_TEST(wrong([](Settings& s) { s.set_nics("congestion-control", "hpcc").value(); }).find("telemetry") !=
              std::string::npos);
   BOOST_TEST(wrong([](Settings& s) {

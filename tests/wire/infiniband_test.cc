@@ -234,3 +234,12 @@ BOOST_AUTO_TEST_CASE(link_packets_have_their_fields_and_their_crc) {
   BOOST_TEST(!read_link_packet(std::span(octets).first(5)).has_value());
   BOOST_TEST(!read_link_packet(kExample).has_value());
 }
+
+BOOST_AUTO_TEST_CASE(a_template_tells_the_service_level_in_the_place_of_a_dscp) {
+  constexpr unsigned kDscpShift = 2;
+  for (FramePath path : both_paths())
+    for (std::uint8_t level = 0; level < 16; ++level) {
+      path.to = PathAddress(Lid(0x375c), level);
+      BOOST_TEST((FrameTemplate(path).traffic_class() >> kDscpShift) == level);
+    }
+}

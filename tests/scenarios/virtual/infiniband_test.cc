@@ -99,5 +99,6 @@ BOOST_AUTO_TEST_CASE(what_is_ethernets_alone_is_refused) {
       "ports of InfiniBand alone");
   test::check_error("name: t\nwire: infiniband\ntopology: ^{shape: star, hosts: 2, managed: true}\n" + workload,
                     "needs clock: real");
-  test::check_error("name: t\ntopology: {shape: star, hosts: 2, managed: ^true}\n" + workload, "needs wire: infiniband");
+  test::check_error("name: t\ntopology: {shape: star, hosts: 2, managed: ^true}\n" + workload,
+                    "needs wire: infiniband");
 }

@@ -34,16 +34,29 @@ def streams():
                ["rstream", "-s", "{server}", "-T", "r", "-p", "7500", "-C", "10", "-S", "1000", "-T", "v"], 7500, says=ROW)
 
 
+def start_pong(fabric, options, extra):
+    """Its client. It binds to the loopback address if it is not told another one, and its server goes on for ever."""
+    argv = ["udpong", "-p", str(harness.free_port()), "-C", "20", *options]
+    server = fabric.start(fabric.nodes[0], argv + ["-b", fabric.nodes[0].address], "server", extra=extra)
+    harness.wait_until(lambda: bound_by_udp(fabric.nodes[0].address, argv[2]), time.monotonic() + 20, "udpong is bound", [server])
+    return fabric.start(fabric.nodes[1], argv + ["-s", fabric.nodes[0].address], "client", extra=extra)
+
+
 def pongs(context):
-    """udpong. It binds to the loopback address if it is not told another one, and its server goes on for ever."""
+    """Datagram rsockets make an address handle of the port's own LID, and no GRH: they are InfiniBand's."""
     for options in ([], ["-T", "e"], ["-T", "a"], ["-T", "n"], ["-S", "100"]):
         with context.fabric() as fabric:
-            argv = ["udpong", "-p", str(harness.free_port()), "-C", "20", *options]
-            server = fabric.start(fabric.nodes[0], argv + ["-b", fabric.nodes[0].address], "server")
-            harness.wait_until(lambda: bound_by_udp(fabric.nodes[0].address, argv[2]), time.monotonic() + 20, "udpong is bound", [server])
-            client = fabric.start(fabric.nodes[1], argv + ["-s", fabric.nodes[0].address], "client")
+            client = start_pong(fabric, options, ("--wire", "infiniband"))
             require(client, 0, time.monotonic() + TIMEOUT)
             require_words(client, ROW)
+
+
+def pongs_fail_on_ethernet(context):
+    """As on the kernel's rxe (docs/interop.md)."""
+    with context.fabric() as fabric:
+        client = start_pong(fabric, [], ())
+        if client.wait(time.monotonic() + TIMEOUT) != 255 or "rconnect: No such file or directory" not in client.err + client.out:
+            raise harness.Failure(f"udpong does not fail as on rxe\n{client.describe()}")
 
 
 def bound_by_udp(address, port):
@@ -145,5 +158,7 @@ def carries_iperf3(context):
 def tests(context):
     more = [copies_a_file, carries_tcp, carries_tcp_of_python, carries_iperf3]
     if not context.faults:  # udpong's messages are datagrams, and a fork's are not sent again by TCP
-        more += [pongs, carries_tcp_of_a_forking_server]
+        more += [pongs_fail_on_ethernet, carries_tcp_of_a_forking_server]
+        if context.link == "shm":
+            more.append(pongs)
     return rdma_cm.named(context, streams()) + [(test.__name__.replace("_", " "), lambda test=test: test(context)) for test in more]

@@ -45,7 +45,12 @@ class Managed(served.Served):
         return server
 
     def __exit__(self, *details):
+        # What is killed leaves the file of its ports (docs/infiniband.md).
+        self.server.signal_group(signal.SIGTERM)
+        self.server.wait(time.monotonic() + UP_S)
         super().__exit__(*details)
+        if os.path.exists(left := f"/dev/shm/verbena-{os.getuid()}-subnet-{self.name}"):
+            raise Failure(f"left behind: {left}")
         self.folder.cleanup()
 
     def start_manager(self, node=0, log="osm.log"):

@@ -310,6 +310,8 @@ Error make_options(const ServeOptions& options, host::FabricOptions& into) {
     return fmt::format("--spread {}: flow or packet{}", options.spread,
                        fabric::did_you_mean(options.spread, {"flow", "packet"}));
   if (auto error = take_wire(options, into)) return error;
+  if (into.topology.medium == wire::Medium::infiniband && into.topology.spreading == fabric::Spreading::packet)
+    return "--spread packet: InfiniBand's switches send all packets for one port by one way";
   if (auto error = take_qos(options.qos, into.topology)) return error;
   const auto seed = parse_number(options.seed, 0, UINT64_MAX);
   if (!seed) return fmt::format("--seed {}: not a whole number such as 7", options.seed);

@@ -97,7 +97,7 @@ class NetworkSubnet {
   /// port. By default Qos::head_of_queue_life.
   void set_head_of_queue_life(std::uint32_t vertex, std::uint8_t port, Duration life);
   /// P_Key enforcement at the port of a switch: of what comes in by it, and of what leaves by it. A packet passes if
-  /// one of `keys` matches its P_Key and one of both says full membership (IBA volume 1, 10.9.3).
+  /// one of `keys` names its partition. Membership is what the receiver compares (IBA volume 1, 10.9.3).
   void set_partitions(std::uint32_t vertex, std::uint8_t port, std::span<const std::uint16_t> keys, bool inbound,
                       bool outbound);
 

@@ -107,7 +107,11 @@ bool SubnetForwarding::admits(const Port& port, FrameNumber frame) const {
   const std::span<const std::byte> octets = network_.pool.octets(frame);
   const wire::Bth bth =
       wire::BthLayout::parse(octets.subspan(wire::infiniband_places(next).bth_at).first<wire::BthLayout::bytes>());
-  return std::ranges::any_of(port.keys, [&](std::uint16_t key) { return wire::PkeyFilter(key).takes(bth.pkey); });
+  // Managers give a switch's port the keys of the port at the other end, memberships and all (opensm does). So only the
+  // partitions are compared here; that two limited members do not hear each other is the receiver's (10.9.3).
+  return std::ranges::any_of(port.keys, [&](std::uint16_t key) {
+    return (key & wire::kPkeyMask) != 0 && ((key ^ bth.pkey) & wire::kPkeyMask) == 0;
+  });
 }
 
 // -- Where a packet goes

@@ -11,6 +11,10 @@ constexpr std::uint8_t kLanesCode = 4;  // VL 0 to 7
 constexpr std::uint8_t kTimeout = 18;   // 4.096 us * 2^18: about a second
 constexpr std::uint8_t kArbitrationCapacity = 8;
 
+bool has_extended_speed(const PortPlan& port) {
+  return port.speed_extended != 0;
+}
+
 Port make_port(const NodePlan& plan, std::uint8_t number) {
   const PortPlan& wanted = plan.ports[number];
   const bool is_switch = plan.type == wire::NodeType::switch_;
@@ -42,7 +46,10 @@ Port make_port(const NodePlan& plan, std::uint8_t number) {
                            wire::kCapabilityHasSlMapping | wire::kCapabilityHasSystemImageGuid |
                            wire::kCapabilityHasConnectionManagement | wire::kCapabilityHasCapabilityNotice |
                            wire::kCapabilityHasClientReregistration;
-    if (wanted.speed_extended != 0) info.capability_mask |= wire::kCapabilityHasExtendedSpeeds;
+    // Of a switch the capabilities of all its ports are those of port 0.
+    const bool is_extended =
+        is_switch ? std::ranges::any_of(plan.ports, has_extended_speed) : has_extended_speed(wanted);
+    if (is_extended) info.capability_mask |= wire::kCapabilityHasExtendedSpeeds;
   }
   port.pkeys[0] = 0xffff;
   port.guids[0] = plan.port_guid(number);

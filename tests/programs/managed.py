@@ -53,13 +53,13 @@ class Managed(served.Served):
             raise Failure(f"left behind: {left}")
         self.folder.cleanup()
 
-    def start_manager(self, node=0, log="osm.log"):
+    def start_manager(self, node=0, log="osm.log", options=""):
         """opensm, once it says SUBNET UP."""
         log = os.path.join(self.folder.name, log)
         config = os.path.join(self.folder.name, "opensm.conf")
         with open(config, "w", encoding="utf-8") as file:
             file.write("force_log_flush TRUE\nsminfo_polling_timeout 500\npolling_retry_number 2\n")
-        words = f"OSM_TMP_DIR={self.folder.name} OSM_CACHE_DIR={self.folder.name} exec opensm -F {config} -f {log}"
+        words = f"OSM_TMP_DIR={self.folder.name} OSM_CACHE_DIR={self.folder.name} exec opensm -F {config} -f {log} {options}"
         manager = self.start(self.nodes[node], ["sh", "-c", words], "opensm")
         self.wait_for_log("SUBNET UP", log=log, programs=[manager])
         return manager
@@ -120,6 +120,9 @@ def brought_up(context):
         if len(lids) != NODES or 0 in lids:
             raise Failure(f"LIDs: {lids}")
         fabric.expect(3, ["sminfo"], r"SMINFO_MASTER")
+        links = fabric.expect(0, ["iblinkinfo"], r"4X +25\.78125 Gbps", r"4X +53\.125 Gbps")
+        if re.search(r" 10\.0 Gbps Active", links):
+            raise Failure(f"a link is as slow as one without extended speeds\n{links}")
         found = fabric.expect(0, ["ibnetdiscover"], r'^Switch\t8 "S-\w+"\s+# "first switch"', r'"H4 verbena0"')
         if found.count("\nCa\t") != NODES:
             raise Failure(found)
@@ -200,6 +203,20 @@ def data(context):
             raise Failure(f"the packets did not go around: {fabric.stat()['links']}")
 
 
+def partitions(context):
+    """Of the default partition only the manager's node is a full member: the others hear it, and not each other. Switches let both pass."""
+    with Managed(context) as fabric:
+        path = os.path.join(fabric.folder.name, "partitions.conf")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("Default=0x7fff, ipoib : ALL=limited, SELF=full ;\n")
+        fabric.start_manager(options=f"-P {path}")
+        fabric.wait_for(3, ["smpquery", "pkeys", "-D", "0"], r"0x7fff")
+        harness.pair(fabric, PINGPONG, PINGPONG + ["{server}"], nodes=[fabric.nodes[0], fabric.nodes[3]])
+        limited = harness.Pair(fabric, PINGPONG, PINGPONG + ["{server}"], nodes=[fabric.nodes[1], fabric.nodes[3]])
+        if limited.client.wait(time.monotonic() + UP_S) in (None, 0) or "transport retry counter exceeded" not in limited.client.err:
+            raise Failure(f"limited members hear each other\n{limited.describe()}")
+
+
 def tests(context):
     return [("ports wait for a manager", lambda: before_a_manager(context)),
             ("opensm brings the fabric up", lambda: brought_up(context)),
@@ -207,4 +224,5 @@ def tests(context):
             ("a cable dies and comes back", lambda: cable_dies(context)),
             ("a switch dies and comes back", lambda: switch_dies(context)),
             ("packets follow the manager", lambda: data(context)),
+            ("limited members hear full ones alone", lambda: partitions(context)),
             ("a second manager takes over", lambda: second_manager(context))]

@@ -315,6 +315,11 @@ int Commands::join(Id& id, const Call& call, std::uint64_t uid, std::uint64_t re
   fill_ah(path, *id.device_port, event.param.ud.ah_attr);
   event.param.ud.qp_num = kMulticastQpn;
   event.param.ud.qkey = kUdpQkey;
+  // Of a subnet manager nobody asks a LID for the group (docs/wires.md), and without one its packets go nowhere.
+  if (id.device_port->is_managed()) {
+    event.event = static_cast<std::uint32_t>(UserEvent::multicast_error);
+    event.status = static_cast<std::uint32_t>(-EOPNOTSUPP);
+  }
   report(id, event);
   return respond(call, response_at, &response, sizeof response);
 }

@@ -57,6 +57,10 @@ class DevicePort {
   /// The same by one of the port's GIDs.
   Address address_of(sa_family_t family, const wire::Gid& gid, std::uint16_t port) const;
 
+  /// A subnet manager gives it its LIDs.
+  bool is_managed() const {
+    return is_infiniband() && host::read_managed_port(opened_->device().config.fabric, gid()).has_value();
+  }
   /// What its subnet manager has set. Of a port on InfiniBand.
   host::ManagedPort infiniband_port() const {
     return host::infiniband_port(opened_->device().config.fabric, identity(), true);

@@ -163,3 +163,15 @@ BOOST_AUTO_TEST_CASE(a_lid_that_nobody_has_is_not_answered) {
   BOOST_REQUIRE_EQUAL(a.post(request), 0);
   BOOST_CHECK_EQUAL(next_completion(a.cq).status, IBV_WC_RETRY_EXC_ERR);
 }
+
+BOOST_AUTO_TEST_CASE(a_group_has_a_multicast_lid) {
+  Endpoint a({.type = IBV_QPT_UD});
+  ibv_gid group{};
+  group.raw[0] = 0xff;
+  group.raw[1] = 0x12;
+  for (const std::uint16_t wrong : {std::uint16_t{5}, std::uint16_t{0xbfff}, std::uint16_t{0xffff}})
+    BOOST_CHECK_EQUAL(ibv_attach_mcast(a.qp, &group, wrong), EINVAL);
+  BOOST_CHECK_EQUAL(ibv_attach_mcast(a.qp, &group, 0xc001), 0);
+  BOOST_CHECK_EQUAL(ibv_detach_mcast(a.qp, &group, 5), EINVAL);
+  BOOST_CHECK_EQUAL(ibv_detach_mcast(a.qp, &group, 0xc001), 0);
+}

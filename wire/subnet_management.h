@@ -218,6 +218,13 @@ using PortInfoLayout = Layout<
     Field<&PortInfo::reserved63, 3>, Field<&PortInfo::speed_extended_enabled, 5>>;
 static_assert(PortInfoLayout::bytes == 64);
 
+/// Of a lane, by the codes of LinkSpeedActive, with the extended ones (FDR and above) where a port has such a speed.
+constexpr std::uint8_t active_speed(const PortInfo& info) {
+  constexpr std::uint8_t kFdr = 16;
+  return info.speed_extended_active != 0 ? static_cast<std::uint8_t>(kFdr * info.speed_extended_active)
+                                         : info.speed_active;
+}
+
 /// Bits of PortInfo::capability_mask (14.2.5.6).
 inline constexpr std::uint32_t kCapabilityIsSm = 1 << 1;
 inline constexpr std::uint32_t kCapabilityHasNotice = 1 << 2;
@@ -230,6 +237,10 @@ inline constexpr std::uint32_t kCapabilityHasConnectionManagement = 1 << 16;
 inline constexpr std::uint32_t kCapabilityHasDeviceManagement = 1 << 19;
 inline constexpr std::uint32_t kCapabilityHasCapabilityNotice = 1 << 22;
 inline constexpr std::uint32_t kCapabilityHasClientReregistration = 1 << 25;
+/// What an adapter's port and a switch's port 0 have of these here, at any speed.
+inline constexpr std::uint32_t kCapabilitiesHere =
+    kCapabilityHasTrap | kCapabilityHasAutomaticMigration | kCapabilityHasSlMapping | kCapabilityHasSystemImageGuid |
+    kCapabilityHasConnectionManagement | kCapabilityHasCapabilityNotice | kCapabilityHasClientReregistration;
 
 /// 14.4.1
 enum class SmState : std::uint8_t { not_active = 0, discovering = 1, standby = 2, master = 3 };

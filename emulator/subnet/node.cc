@@ -42,10 +42,7 @@ Port make_port(const NodePlan& plan, std::uint8_t number) {
   info.guid_capacity = is_switch ? 1 : kGuidsMax;
   info.max_credit_hint = is_switch ? 0 : 32;
   if (!is_switch || is_own) {
-    info.capability_mask = wire::kCapabilityHasTrap | wire::kCapabilityHasAutomaticMigration |
-                           wire::kCapabilityHasSlMapping | wire::kCapabilityHasSystemImageGuid |
-                           wire::kCapabilityHasConnectionManagement | wire::kCapabilityHasCapabilityNotice |
-                           wire::kCapabilityHasClientReregistration;
+    info.capability_mask = wire::kCapabilitiesHere;
     // Of a switch the capabilities of all its ports are those of port 0.
     const bool is_extended =
         is_switch ? std::ranges::any_of(plan.ports, has_extended_speed) : has_extended_speed(wanted);

@@ -77,7 +77,7 @@ STANDS_ON = {
     "emulator/host/link/link_factory.cc": LINKS,
     "emulator/host/engine": ["emulator/host/link", "emulator/cm"],
     "emulator/host/fabric_process": ["emulator/host/link/shm", "emulator/host/subnet_process"],
-    "emulator/host/subnet_process": ["emulator/host/os", "emulator/subnet", "emulator/host/subnet_process/umad_layout.h"],
+    "emulator/host/subnet_process": ["emulator/host/node", "emulator/subnet", "emulator/host/subnet_process/umad_layout.h"],
     "emulator/host/subnet_process/umad_layout.h": [],
     "verbs-shim/verbs": ["emulator/host/engine", "verbs-shim/sysfs/rdma_cm.h"],
     "verbs-shim/rdma_cm": ["verbs-shim/verbs"],

@@ -40,7 +40,7 @@ void fill_path(Id& id, const host::Engine& engine) {
   path.next_hop = id.next_hop;
   if (id.device_port->is_infiniband()) {
     // What an IPoIB would tell of the address: the GID of its port. The way stays within the subnet.
-    path.address = host::link_local_of(host::node_of(id.destination.gid)).value_or(id.destination.gid);
+    path.address = id.peer_gid();
     path.source = id.own_gid();
     path.hop_limit = kHopLimitOfSubnet;
   }

@@ -170,27 +170,28 @@ std::size_t write_pkey(char* into, std::size_t size, const host::DeviceIdentity&
   return write_number(into, size, "0x%04x\n", of.is_infiniband ? infiniband_port(of).pkeys[index] : wire::kPkeyDefault);
 }
 
-// The words of drivers/infiniband/core/sysfs.c; a port whose interface is up but hears nothing polls (ibv_query_port).
+// A port whose interface is up but hears nothing polls (ibv_query_port).
 std::size_t write_port_state(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
-  constexpr const char* kStates[] = {"0: NOP", "1: DOWN", "2: INIT", "3: ARMED", "4: ACTIVE"};
-  const unsigned state = of.is_infiniband ? infiniband_port(of).state
-                         : port_is_up(of) ? host::kPortStateActive
-                                          : host::kPortStateDown;
-  return finish(std::snprintf(into, size, "%s\n", kStates[state < std::size(kStates) ? state : 0]), size);
+  const std::uint8_t state = of.is_infiniband ? infiniband_port(of).state
+                             : port_is_up(of) ? host::kPortStateActive
+                                              : host::kPortStateDown;
+  return finish(std::snprintf(into, size, "%s\n", host::port_state_text(state)), size);
 }
 std::size_t write_physical_state(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
-  constexpr const char* kStates[] = {
-      "0: NOP",    "1: Sleep",           "2: Polling", "3: Disabled", "4: PortConfigurationTraining",
-      "5: LinkUp", "6: LinkErrorRecover"};
-  const unsigned state = of.is_infiniband ? infiniband_port(of).physical_state
-                         : port_is_up(of) ? host::kPhysicalStateLinkUp
-                                          : host::kPhysicalStatePolling;
-  return finish(std::snprintf(into, size, "%s\n", kStates[state < std::size(kStates) ? state : 0]), size);
+  const std::uint8_t state = of.is_infiniband ? infiniband_port(of).physical_state
+                             : port_is_up(of) ? host::kPhysicalStateLinkUp
+                                              : host::kPhysicalStatePolling;
+  return finish(std::snprintf(into, size, "%s\n", host::physical_state_text(state)), size);
 }
 
 std::size_t write_rate(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
-  const host::PortSpeed shown = host::port_speed(of.bits_per_second);
-  return finish(std::snprintf(into, size, "%s\n", shown.text), size);
+  host::PortSpeed shown = host::port_speed(of.bits_per_second);
+  if (of.is_infiniband) {
+    const host::ManagedPort port = infiniband_port(of);
+    shown.width = port.width;
+    shown.speed = port.speed;
+  }
+  return finish(std::snprintf(into, size, "%s\n", host::rate_text(shown.width, shown.speed).c_str()), size);
 }
 
 std::size_t write_node_description(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <vector>
 
 #include "emulator/host/node/infiniband_port.h"
 #include "emulator/host/node/network_device.h"
@@ -21,9 +22,6 @@ namespace verbena::shim {
 namespace {
 
 constexpr std::size_t kCompatPortBytes = 48;  // struct ibv_port_attr before port_cap_flags2
-constexpr std::uint16_t kDefaultPkey = 0xffff;
-constexpr std::uint8_t kPhysicalPolling = 2;
-constexpr std::uint8_t kPhysicalLinkUp = 5;
 constexpr std::uint32_t kVendorNone = 0xffffff;
 
 const nic::NicConfig& config_of(ibv_context* context) {
@@ -287,7 +285,7 @@ int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attribute
   const host::PortSpeed shown = host::port_speed(identity.bits_per_second);
   full.active_width = shown.width;
   full.active_speed = shown.speed;
-  full.phys_state = is_up ? kPhysicalLinkUp : kPhysicalPolling;
+  full.phys_state = is_up ? host::kPhysicalStateLinkUp : host::kPhysicalStatePolling;
   if (identity.is_infiniband) {
     fill_infiniband_port(*device_of(context->device), port, is_up, full);
   } else {
@@ -390,6 +388,16 @@ int query_gid_type(ibv_context* context, std::uint8_t port_num, unsigned int ind
   return 0;
 }
 
+namespace {
+/// The table of a port that the device has.
+std::vector<std::uint16_t> pkeys_of(ibv_context* context, std::uint8_t port_num) {
+  const host::DeviceIdentity& identity = device_of(context->device)->ports[port_num - 1];
+  if (!identity.is_infiniband) return {wire::kPkeyDefault};
+  const host::ManagedPort port = host::infiniband_port(device_of(context->device)->config.fabric, identity, true);
+  return {port.pkeys.begin(), port.pkeys.end()};
+}
+}  // namespace
+
 int query_pkey(ibv_context* context, std::uint8_t port_num, int index, __be16* pkey) {
   const bool has_device = working_engine_of(context) != nullptr;
   if (!has_device || !device_of(context->device)->has_port(port_num) || index < 0 ||
@@ -397,21 +405,18 @@ int query_pkey(ibv_context* context, std::uint8_t port_num, int index, __be16* p
     errno = has_device ? EINVAL : kNoDevice;
     return -1;
   }
-  const host::DeviceIdentity& identity = device_of(context->device)->ports[port_num - 1];
-  if (identity.is_infiniband) {
-    const host::ManagedPort port = host::infiniband_port(device_of(context->device)->config.fabric, identity, true);
-    *pkey = htobe16(port.pkeys[static_cast<std::size_t>(index)]);
-    return 0;
-  }
-  *pkey = kDefaultPkey;  // the same in either byte order
+  *pkey = htobe16(pkeys_of(context, port_num)[static_cast<std::size_t>(index)]);
   return 0;
 }
 
 int get_pkey_index(ibv_context* context, std::uint8_t port_num, __be16 pkey) {
   __be16 found = 0;
-  for (int index = 0; query_pkey(context, port_num, index, &found) == 0; ++index)
-    if (found == pkey) return index;
-  return -1;  // errno is that of the entry behind the last
+  if (query_pkey(context, port_num, 0, &found) != 0) return -1;
+  const std::vector<std::uint16_t> table = pkeys_of(context, port_num);
+  const auto at = std::ranges::find(table, be16toh(pkey));
+  if (at != table.end()) return static_cast<int>(at - table.begin());
+  errno = EINVAL;
+  return -1;
 }
 
 }  // namespace verbena::shim

@@ -17,13 +17,6 @@ constexpr std::uint32_t kLids = wire::kLidUnicastMax.value() + 1u;
 constexpr Duration kWaitTick = nanoseconds(100);  // of PortXmitWait
 constexpr std::uint64_t kWordBytes = 4;
 
-/// As ibv_port_attr has it.
-std::uint8_t speed_of(const wire::PortInfo& info) {
-  constexpr std::uint8_t kFdr = 16;
-  return info.speed_extended_active != 0 ? static_cast<std::uint8_t>(kFdr * info.speed_extended_active)
-                                         : info.speed_active;
-}
-
 ManagedPort managed_port_of(const subnet::Port& port) {
   const wire::PortInfo& info = port.info;
   ManagedPort made;
@@ -38,7 +31,7 @@ ManagedPort managed_port_of(const subnet::Port& port) {
   made.mtu = info.neighbor_mtu;
   made.mtu_max = info.mtu_capacity;
   made.width = info.width_active;
-  made.speed = speed_of(info);
+  made.speed = wire::active_speed(info);
   made.vls = info.operational_vls;
   made.vl_capacity = info.vl_capacity;
   made.subnet_timeout = info.subnet_timeout;

@@ -12,6 +12,7 @@
 #include "emulator/host/node/managed_port.h"
 #include "emulator/host/node/port_speed.h"
 #include "wire/headers.h"
+#include "wire/subnet_management.h"
 
 namespace verbena::host {
 
@@ -20,9 +21,6 @@ inline constexpr std::uint8_t kPortStateDown = 1;
 inline constexpr std::uint8_t kPortStateActive = 4;
 inline constexpr std::uint8_t kPhysicalStatePolling = 2;
 inline constexpr std::uint8_t kPhysicalStateLinkUp = 5;
-/// Traps, automatic migration, SL mapping, system image GUID, connection management, capability notices and client
-/// reregistration, as the agent of an adapter says it (emulator/subnet/node.cc).
-inline constexpr std::uint32_t kPortCapabilities = 1 << 3 | 1 << 5 | 1 << 6 | 1 << 11 | 1 << 16 | 1 << 22 | 1 << 25;
 
 /// A port of a fabric without a manager. `has_signal`: whether its cable has one.
 constexpr ManagedPort unmanaged_port(const DeviceIdentity& of, bool has_signal) {
@@ -32,7 +30,7 @@ constexpr ManagedPort unmanaged_port(const DeviceIdentity& of, bool has_signal) 
   port.sm_lid = kStaticManagerLid.value();
   port.state = has_signal ? kPortStateActive : kPortStateDown;
   port.physical_state = has_signal ? kPhysicalStateLinkUp : kPhysicalStatePolling;
-  port.capability_mask = kPortCapabilities;
+  port.capability_mask = wire::kCapabilitiesHere;
   port.width = speed.width;
   port.speed = speed.speed;
   port.pkeys[0] = wire::kPkeyDefault;

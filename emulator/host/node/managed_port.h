@@ -60,19 +60,6 @@ struct ManagedPort {
   std::array<std::uint8_t, kLevels> lane_of_level{};  // 15: what has this SL is dropped
   std::array<std::uint16_t, kPkeys> pkeys{};
   std::uint32_t reserved_end = 0;
-
-  constexpr std::uint64_t bits_per_second() const {
-    constexpr std::uint64_t kMega = 1'000'000;
-    const std::uint64_t lanes = width == 8 ? 12 : width == 4 ? 8 : width == 2 ? 4 : width == 16 ? 2 : 1;
-    const std::uint64_t mega = speed == 128  ? 100'000
-                               : speed == 64 ? 50'000
-                               : speed == 32 ? 25'000
-                               : speed == 16 ? 14'062
-                               : speed >= 4  ? 10'000
-                               : speed == 2  ? 5'000
-                                             : 2'500;
-    return lanes * mega * kMega;
-  }
 };
 static_assert(std::has_unique_object_representations_v<ManagedPort>, "ports are compared by their octets");
 

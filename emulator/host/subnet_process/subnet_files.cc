@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "emulator/host/node/port_speed.h"
 #include "emulator/host/subnet_process/subnet_process.h"
 
 namespace verbena::host {
@@ -29,54 +30,6 @@ bool write_file(const std::string& path, const std::string& text) {
 std::string guid_text(std::uint64_t guid) {
   return fmt::format("{:04x}:{:04x}:{:04x}:{:04x}", guid >> 48, guid >> 32 & 0xffff, guid >> 16 & 0xffff,
                      guid & 0xffff);
-}
-
-const char* state_text(wire::PortState state) {
-  switch (state) {
-    case wire::PortState::no_change:
-      return "0: NOP";
-    case wire::PortState::down:
-      return "1: DOWN";
-    case wire::PortState::init:
-      return "2: INIT";
-    case wire::PortState::armed:
-      return "3: ARMED";
-    case wire::PortState::active:
-      return "4: ACTIVE";
-  }
-  return "0: NOP";
-}
-
-const char* physical_text(wire::PortPhysicalState state) {
-  switch (state) {
-    case wire::PortPhysicalState::no_change:
-      return "0: NOP";
-    case wire::PortPhysicalState::sleep:
-      return "1: Sleep";
-    case wire::PortPhysicalState::polling:
-      return "2: Polling";
-    case wire::PortPhysicalState::disabled:
-      return "3: Disabled";
-    case wire::PortPhysicalState::training:
-      return "4: PortConfigurationTraining";
-    case wire::PortPhysicalState::link_up:
-      return "5: LinkUp";
-    case wire::PortPhysicalState::error_recovery:
-      return "6: LinkErrorRecovery";
-  }
-  return "0: NOP";
-}
-
-/// As the kernel writes it: the sum of the lanes, and how many there are.
-std::string rate_text(const wire::PortInfo& info) {
-  const unsigned lanes = info.width_active == 8 ? 12 : (info.width_active == 4 ? 8 : (info.width_active == 2 ? 4 : 1));
-  if (info.speed_extended_active == 8) return fmt::format("{} Gb/sec ({}X NDR)", lanes * 100, lanes);
-  if (info.speed_extended_active == 4) return fmt::format("{} Gb/sec ({}X HDR)", lanes * 50, lanes);
-  if (info.speed_extended_active == 2) return fmt::format("{} Gb/sec ({}X EDR)", lanes * 25, lanes);
-  if (info.speed_extended_active == 1) return fmt::format("{} Gb/sec ({}X FDR)", lanes * 14, lanes);
-  if (info.speed_active == 4) return fmt::format("{} Gb/sec ({}X QDR)", lanes * 10, lanes);
-  if (info.speed_active == 2) return fmt::format("{} Gb/sec ({}X DDR)", lanes * 5, lanes);
-  return fmt::format("{} Gb/sec ({}X)", lanes * 2.5, lanes);
 }
 
 }  // namespace
@@ -140,9 +93,9 @@ void SubnetProcess::write_port(subnet::PortEnd end) {
   write_text(folder + "/sm_lid", fmt::format("{:#x}", info.master_sm_lid.value()));
   write_text(folder + "/sm_sl", fmt::format("{}", info.master_sm_sl));
   write_text(folder + "/cap_mask", fmt::format("{:#010x}", info.capability_mask));
-  write_text(folder + "/state", state_text(info.state));
-  write_text(folder + "/phys_state", physical_text(info.physical_state));
-  write_text(folder + "/rate", rate_text(info));
+  write_text(folder + "/state", port_state_text(static_cast<std::uint8_t>(info.state)));
+  write_text(folder + "/phys_state", physical_state_text(static_cast<std::uint8_t>(info.physical_state)));
+  write_text(folder + "/rate", rate_text(info.width_active, wire::active_speed(info)).c_str());
   write_text(folder + "/link_layer", "InfiniBand");
   write_text(folder + "/gids/0", guid_text(info.subnet_prefix) + ":" + guid_text(port.guids[0]));
   for (std::size_t i = 0; i < 2; ++i)

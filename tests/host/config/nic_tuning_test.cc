@@ -185,11 +185,18 @@ BOOST_AUTO_TEST_CASE(latencies_delay_answers) {
 }
 
 BOOST_AUTO_TEST_CASE(a_port_shows_the_next_faster_speed_that_has_a_name) {
-  BOOST_TEST(std::string(port_speed(100'000'000'000).text) == "100 Gb/sec (4X EDR)");
-  BOOST_TEST(std::string(port_speed(25'000'000'000).text) == "25 Gb/sec (1X EDR)");
-  BOOST_TEST(std::string(port_speed(1).text) == "2.5 Gb/sec (1X SDR)");
-  BOOST_TEST(std::string(port_speed(41'000'000'000).text) == "50 Gb/sec (2X EDR)");
-  BOOST_TEST(std::string(port_speed(100'000'000'000'000).text) == "800 Gb/sec (8X NDR)");
+  const auto text_of = [](std::uint64_t bits_per_second) {
+    const PortSpeed speed = port_speed(bits_per_second);
+    return std::string(rate_text(speed.width, speed.speed).view());
+  };
+  BOOST_TEST(text_of(100'000'000'000) == "100 Gb/sec (4X EDR)");
+  BOOST_TEST(text_of(25'000'000'000) == "25 Gb/sec (1X EDR)");
+  BOOST_TEST(text_of(1) == "2.5 Gb/sec (1X SDR)");
+  BOOST_TEST(text_of(41'000'000'000) == "50 Gb/sec (2X EDR)");
+  BOOST_TEST(text_of(100'000'000'000'000) == "800 Gb/sec (8X NDR)");
+  BOOST_TEST(rate_text(2, 4).view() == "40 Gb/sec (4X QDR)");
+  BOOST_TEST(rate_text(2, 16).view() == "56 Gb/sec (4X FDR)");
+  BOOST_TEST(rate_text(8, 1).view() == "30 Gb/sec (12X SDR)");
 }
 
 BOOST_AUTO_TEST_CASE(a_row_more_in_the_table_is_a_word_more) {

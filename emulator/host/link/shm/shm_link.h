@@ -56,6 +56,7 @@ class ShmLink : public Link, public PeerScheduling, public CoreRest {
         fabric_(config.fabric),
         is_infiniband_(fabric::wire_of(config.nic).is_infiniband) {}
   ShmPeers& peers() const { return *peers_; }
+  const std::string& fabric() const { return fabric_; }
 
  private:
   GuardedRest own_rest() const { return rest_of({&peers_->page().words(), &peers_->page().wake()}); }

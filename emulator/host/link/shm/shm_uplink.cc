@@ -108,7 +108,7 @@ bool ShmUplink::has_sent(std::uint64_t published) {
 
 bool ShmUplink::has_signal() {
   return peers().control().is_connected_to(kFabricPort) &&
-         !has_dead_port(fabric_.c_str(), peers().own_name().address.octets);
+         !has_dead_port(fabric().c_str(), peers().own_name().address.octets);
 }
 
 Result<OpenedLink, std::string> open_fabric_link(const EngineConfig& config) {

@@ -50,7 +50,7 @@ class ShmUplink final : public ShmLink, public Relay, public LastWordsCarrier {
 
  private:
   ShmUplink(std::unique_ptr<ShmPeers> peers, const EngineConfig& config)
-      : ShmLink(std::move(peers), config), fabric_(config.fabric), held_place_(held_place(node_of(config.address))) {}
+      : ShmLink(std::move(peers), config), held_place_(held_place(node_of(config.address))) {}
   /// Null: it has none, or has gone.
   ProcessPage* fabric_page() const;
   const std::shared_ptr<ShmChannel>& port() const { return peers().routes().front().tx; }
@@ -58,7 +58,6 @@ class ShmUplink final : public ShmLink, public Relay, public LastWordsCarrier {
   /// The fabric process says `by` (relayed_by): to whom it is to hand something on, it is a dead network.
   bool is_dead_relay(Time by, Time now);
 
-  const std::string fabric_;
   const std::size_t held_place_;
   UplinkYield directed_yield_{peers()};
   std::atomic<bool> is_late_{false};          // the fabric process, at the last delivered_by()

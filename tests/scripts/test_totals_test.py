@@ -10,12 +10,16 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import test_totals  # noqa: E402
 
 
+def written(folder, **files):
+    for name, text in files.items():
+        with open(os.path.join(folder, name.replace("_", "-") + ".xml"), "w", encoding="utf-8") as file:
+            file.write(text)
+
+
 class Totals(unittest.TestCase):
     def of(self, stage, verdict, **files):
         with tempfile.TemporaryDirectory() as folder:
-            for name, text in files.items():
-                with open(os.path.join(folder, name.replace("_", "-") + ".xml"), "w", encoding="utf-8") as file:
-                    file.write(text)
+            written(folder, **files)
             return test_totals.of_stage(folder, stage, verdict)
 
     def test_files_of_a_stage_are_added_up(self):
@@ -32,6 +36,26 @@ class Totals(unittest.TestCase):
     def test_nothing_to_run_has_passed_nothing(self):
         self.assertEqual(self.of("changed", "nothing"), (0, 0, 0))
         self.assertEqual(self.of("changed", "partly", changed_near_1='<testsuite tests="3"/>'), (3, 0, 0))
+
+    def failures_of(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            written(folder, core=text)
+            return list(test_totals.failures(test_totals.paths_of(folder, "core")))
+
+    def test_failures_are_told_by_name_and_words(self):
+        # As CTest, tests/programs/junit.py and pytest write them.
+        self.assertEqual(self.failures_of('<testsuite><testcase name="ok"/><testcase name="a"><failure message=""/><system-out>why\n</system-out>'
+                                          '</testcase></testsuite>'), [("a", "why\n")])
+        self.assertEqual(self.failures_of('<testsuite><testcase name="b"><failure message="m">m\nmore</failure></testcase></testsuite>'),
+                         [("b", "m\nmore")])
+        self.assertEqual(self.failures_of('<testsuites><testsuite><testcase name="c"><error message="m"/></testcase></testsuite></testsuites>'),
+                         [("c", "m")])
+
+    def test_long_words_keep_both_ends(self):
+        lines = [str(number) for number in range(1000)]
+        shown = test_totals.shortened("\n".join(lines))
+        self.assertEqual((shown[0], shown[-1], len(shown)), ("0", "999", 2 * test_totals.LINES_SHOWN + 1))
+        self.assertIn("950 lines", shown[test_totals.LINES_SHOWN])
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs the rdma-core suite over the links and judges the result.
+"""Runs the rdma-core suite over the links and wires, and judges the result.
 
-  conformance.py --verbena build/verbena [--link shm|udp] [--write docs/conformance.md] [TEST...]
+  conformance.py --verbena build/verbena [--link shm|udp] [--wire roce-v1|infiniband] [--write docs/conformance.md] [TEST...]
 
-Exit status 0: no case failed, every skip is explained (reasons.py), and, of the whole suite, at least AT_LEAST passed.
+With --link, over that link alone; with --wire, over that wire; with neither over each link and, in shared memory, over each wire. Exit status 0: no case failed, every skip is explained (reasons.py), and, of the whole suite, at least AT_LEAST passed.
 TEST is a name as unittest takes it (tests.test_mr.MRTest.test_reg_mr).
 """
 import argparse
@@ -20,6 +20,21 @@ from harness import LINKS, Failure  # noqa: E402
 
 AT_LEAST = 150  # of 170
 OF_ETHERNET = 12  # that InfiniBand skips
+
+
+# A run has a link and a wire; None: the default one.
+RUNS = [(link, None) for link in LINKS] + [("shm", "roce-v1"), ("shm", "infiniband")]
+
+
+def runs_of(links, wire):
+    """The runs that the command line asks for."""
+    if wire is not None:
+        return [(link, wire) for link in links or ["shm"]]
+    return [(link, None) for link in links] if links else RUNS
+
+
+def name_of(link, wire):
+    return link if wire is None else f"{link}, {wire}"
 
 
 def complaints_about(cases, whole, wire=None):
@@ -45,24 +60,25 @@ def package_version():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--verbena", required=True)
-    parser.add_argument("--link", choices=LINKS, action="append", help="one link or several; default: all")
+    parser.add_argument("--link", choices=LINKS, action="append", help="one link or several")
     parser.add_argument("--wire", help="another wire than the default one, as `verbena exec` has it: roce-v1, roce, infiniband")
     parser.add_argument("--write", metavar="PAGE", help="write the table into this page")
     parser.add_argument("test", nargs="*")
     options = parser.parse_args()
 
     results, complaints = {}, 0
-    for link in options.link or LINKS:
+    for link, wire in runs_of(options.link, options.wire):
+        name = name_of(link, wire)
         try:
-            results[link] = suite.run(os.path.abspath(options.verbena), link, options.test, ("--wire", options.wire) if options.wire else ())
+            results[name] = suite.run(os.path.abspath(options.verbena), link, options.test, ("--wire", wire) if wire else ())
         except Failure as failure:
             print(failure, file=sys.stderr)
             return 1
-        cases = results[link]
-        print(f"{link}: {len(cases)} cases, " +
+        cases = results[name]
+        print(f"{name}: {len(cases)} cases, " +
               ", ".join(f"{report.count(cases, outcome)} {outcome}" for outcome in ("passed", "failed", "skipped")))
-        for complaint in complaints_about(cases, not options.test, options.wire):
-            print(f"{link}: {complaint}", file=sys.stderr)
+        for complaint in complaints_about(cases, not options.test, wire):
+            print(f"{name}: {complaint}", file=sys.stderr)
             complaints += 1
     if options.write:
         with open(options.write, encoding="utf-8") as file:

@@ -53,8 +53,8 @@ class Page(unittest.TestCase):
         made = report.rewrite(page, {"shm": passed(3) + [HUGE], "udp": passed(4)}, "44")
         self.assertTrue(made.startswith("above\n") and made.endswith("\nbelow\n"))
         self.assertNotIn("old", made)
-        self.assertIn("| test_mr | 4 | 3 | 0 | 0 | 4 | 0 | 0 |", made)
-        self.assertIn("| **all** | 4 | 3 | 0 | 1 | 4 | 0 | 0 |", made)
+        self.assertIn("| test_mr | 4 | 3 / 0 / 0 | 4 / 0 / 0 |", made)
+        self.assertIn("| **all** | 4 | 3 / 0 / 1 | 4 / 0 / 0 |", made)
         self.assertIn("1: test_odp.test_huge | elsewhere", made)
         with self.assertRaises(ValueError):
             report.rewrite("nothing", {"shm": passed(1)}, "44")

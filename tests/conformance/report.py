@@ -1,4 +1,4 @@
-"""docs/conformance.md: the table of results, made from a run of the suite over every link.
+"""docs/conformance.md: the table of results, made from a run of the suite over every link and wire.
 
 Owns: the generated part of that page. What stands outside the markers is written by hand and kept.
 """
@@ -15,29 +15,27 @@ def count(cases, outcome):
 
 
 def table(results):
-    """`results`: cases by link. One row for each file of the suite."""
-    links = list(results)
-    head = "| file | cases | " + " | ".join(f"{link}: passed | failed | skipped" for link in links) + " |"
-    lines = [head, "|---|" + "---|" * (1 + 3 * len(links))]
-    modules = {link: suite.by_module(cases) for link, cases in results.items()}
+    """`results`: cases by run. One row for each file of the suite; a cell has how many passed, failed and were skipped."""
+    runs = list(results)
+    lines = ["| file | cases | " + " | ".join(runs) + " |", "|---|" + "---|" * (1 + len(runs))]
+    modules = {run: suite.by_module(cases) for run, cases in results.items()}
 
     def row(name, cases_of):
-        cells = [str(max(len(cases_of(link)) for link in links))]
-        for link in links:
-            cells += [str(count(cases_of(link), outcome)) for outcome in ("passed", "failed", "skipped")]
+        cells = [str(max(len(cases_of(run)) for run in runs))]
+        cells += [" / ".join(str(count(cases_of(run), outcome)) for outcome in ("passed", "failed", "skipped")) for run in runs]
         return f"| {name} | " + " | ".join(cells) + " |"
 
     for module in sorted({name for by_name in modules.values() for name in by_name}):
-        lines.append(row(module, lambda link, module=module: modules[link].get(module, [])))
-    lines.append(row("**all**", lambda link: results[link]))
+        lines.append(row(module, lambda run, module=module: modules[run].get(module, [])))
+    lines.append(row("**all**", lambda run: results[run]))
     return "\n".join(lines)
 
 
 def skips(results):
     """Each reason of a skip once, with its cases."""
     cases = collections.defaultdict(set)
-    for link, all_of_link in results.items():
-        for case in all_of_link:
+    for all_of_run in results.values():
+        for case in all_of_run:
             if case.outcome == "skipped":
                 reason = reasons.reason_of(case)
                 cases[(case.text, reason)].add(f"{case.module}.{case.name.split('.')[-1]}")
@@ -51,8 +49,8 @@ def skips(results):
 
 
 def generated(results, version):
-    return (f"{BEGIN}\nrdma-core {version}, its vendor-neutral cases (all files but test_mlx5_*, test_efa*, test_cuda_*), each link on "
-            f"one node.\n\n{table(results)}\n\nSkipped, and why:\n\n{skips(results)}\n{END}")
+    return (f"{BEGIN}\nrdma-core {version}, its vendor-neutral cases (all files but test_mlx5_*, test_efa*, test_cuda_*), each link "
+            f"and wire on one node. A cell has how many cases passed / failed / were skipped.\n\n{table(results)}\n\nSkipped, and why:\n\n{skips(results)}\n{END}")
 
 
 def rewrite(page, results, version):

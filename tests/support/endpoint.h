@@ -21,6 +21,7 @@ struct QpOptions {
   std::uint32_t access = kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic;
   std::uint8_t source_gid_index = 0;
   std::uint16_t pkey_index = 0;
+  std::uint8_t static_rate = 0;
   std::uint32_t qkey = 0x11111111;
   std::uint32_t cq_entries = 256;
   QpCapabilities capabilities = {
@@ -152,6 +153,13 @@ class Endpoint {
     path.next_hop = node_mac(node);
     return path;
   }
+  /// The same on the medium of the world, and with the QP's static rate.
+  AddressVector own_path_to(unsigned node) const {
+    AddressVector path = path_to(node);
+    if (world_.medium_of(node) == wire::Medium::infiniband) path.next_hop = {wire::Lid(node), 0};
+    path.static_rate = options_.static_rate;
+    return path;
+  }
   QpAttributes init_attributes() const {
     QpAttributes attributes;
     attributes.state = QpState::init;
@@ -167,7 +175,7 @@ class Endpoint {
   QpAttributes rtr_attributes(unsigned peer_node, wire::Qpn peer_qpn) const {
     QpAttributes attributes;
     attributes.state = QpState::rtr;
-    attributes.address_vector = path_to(peer_node);
+    attributes.address_vector = own_path_to(peer_node);
     attributes.address_vector.source_gid_index = options_.source_gid_index;
     attributes.path_mtu_bytes = options_.mtu;
     attributes.dest_qpn = peer_qpn;

@@ -124,6 +124,11 @@ class World {
   std::function<void(std::uint32_t number, std::span<const std::byte> frame)> on_numbered_departure;
   std::function<void(std::uint32_t number, std::span<const std::byte> frame, bool corrupted)> on_numbered_delivery;
 
+  wire::Medium medium_of(unsigned node) const {
+    const bool is_infiniband = node <= options_.wires.size() && options_.wires[node - 1].is_infiniband;
+    return is_infiniband ? wire::Medium::infiniband : wire::Medium::ethernet;
+  }
+
   /// Puts a frame of the test's own on the way to a node.
   void inject(unsigned to, std::vector<std::byte> frame) { cable(to, to).arriving.push_back({now_, std::move(frame)}); }
 
@@ -160,6 +165,10 @@ class World {
       config.ports[0].mac = node_mac(index + 1);
       config.gids[0] = node_gid(index + 1);
       if (index < options.wires.size()) fabric::use_wire(options.wires[index], config);
+      if (index < options.wires.size() && options.wires[index].is_infiniband) {
+        config.ports[0].medium = wire::Medium::infiniband;
+        config.ports[0].lid = wire::Lid(index + 1);
+      }
       config.seed = options.seed;
       config.window_bytes = options.window_bytes;
       config.acknowledge_every = options.acknowledge_every;
@@ -248,7 +257,7 @@ class World {
 
   void sent(unsigned from, const wire::Gid& destination, std::span<const std::byte> bytes) {
     if (destination == wire::Gid{} || destination.is_multicast()) return flood(from, bytes);
-    const auto packet = wire::parse_frame(bytes);
+    const auto packet = wire::parse_on(medium_of(from), bytes);
     BOOST_REQUIRE_MESSAGE(packet.ok(), "a NIC sent a frame that does not parse");
     BOOST_REQUIRE_MESSAGE(packet->icrc_is_valid(), "a NIC sent a frame with a wrong ICRC");
     BOOST_REQUIRE(packet->destination() == destination);

@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "verbs-shim/verbs/objects.h"
+#include "wire/static_rate.h"
 
 namespace {
 
@@ -79,23 +80,25 @@ constexpr std::array<const char*, 8> kNodeTypeWords = {nullptr,
                                                        "usNIC UDP",
                                                        "unspecified"};
 
-// The static rates of an address vector: the multiple of 2.5 Gb/s where libibverbs defines one, and the rate itself.
+// The static rates of an address vector, and the multiple of 2.5 Gb/s where libibverbs defines one.
 struct Rate {
   ibv_rate rate;
   int multiple;  // of 2.5 Gb/s, or kNone
-  int mbps;
 };
 constexpr int kNone = -1;
 constexpr std::array<Rate, 23> kRates = {{
-    {IBV_RATE_2_5_GBPS, 1, 2500},       {IBV_RATE_5_GBPS, 2, 5000},         {IBV_RATE_10_GBPS, 4, 10000},
-    {IBV_RATE_20_GBPS, 8, 20000},       {IBV_RATE_30_GBPS, 12, 30000},      {IBV_RATE_40_GBPS, 16, 40000},
-    {IBV_RATE_60_GBPS, 24, 60000},      {IBV_RATE_80_GBPS, 32, 80000},      {IBV_RATE_120_GBPS, 48, 120000},
-    {IBV_RATE_14_GBPS, kNone, 14062},   {IBV_RATE_56_GBPS, kNone, 56250},   {IBV_RATE_112_GBPS, kNone, 112500},
-    {IBV_RATE_168_GBPS, kNone, 168750}, {IBV_RATE_25_GBPS, kNone, 25781},   {IBV_RATE_100_GBPS, kNone, 103125},
-    {IBV_RATE_200_GBPS, kNone, 206250}, {IBV_RATE_300_GBPS, kNone, 309375}, {IBV_RATE_28_GBPS, 11, 28125},
-    {IBV_RATE_50_GBPS, 20, 53125},      {IBV_RATE_400_GBPS, 160, 425000},   {IBV_RATE_600_GBPS, 240, 637500},
-    {IBV_RATE_800_GBPS, 320, 850000},   {IBV_RATE_1200_GBPS, 480, 1275000},
+    {IBV_RATE_2_5_GBPS, 1},     {IBV_RATE_5_GBPS, 2},      {IBV_RATE_10_GBPS, 4},      {IBV_RATE_20_GBPS, 8},
+    {IBV_RATE_30_GBPS, 12},     {IBV_RATE_40_GBPS, 16},    {IBV_RATE_60_GBPS, 24},     {IBV_RATE_80_GBPS, 32},
+    {IBV_RATE_120_GBPS, 48},    {IBV_RATE_14_GBPS, kNone}, {IBV_RATE_56_GBPS, kNone},  {IBV_RATE_112_GBPS, kNone},
+    {IBV_RATE_168_GBPS, kNone}, {IBV_RATE_25_GBPS, kNone}, {IBV_RATE_100_GBPS, kNone}, {IBV_RATE_200_GBPS, kNone},
+    {IBV_RATE_300_GBPS, kNone}, {IBV_RATE_28_GBPS, 11},    {IBV_RATE_50_GBPS, 20},     {IBV_RATE_400_GBPS, 160},
+    {IBV_RATE_600_GBPS, 240},   {IBV_RATE_800_GBPS, 320},  {IBV_RATE_1200_GBPS, 480},
 }};
+
+int mbps_of(const Rate& known) {
+  return static_cast<int>(verbena::wire::static_rate_bits_per_second(static_cast<std::uint8_t>(known.rate)) /
+                          1'000'000);
+}
 
 }  // namespace
 
@@ -129,12 +132,12 @@ VERBENA_ABI ibv_rate mult_to_ibv_rate(int mult) {
 
 VERBENA_ABI int ibv_rate_to_mbps(ibv_rate rate) {
   for (const Rate& known : kRates)
-    if (known.rate == rate) return known.mbps;
+    if (known.rate == rate) return mbps_of(known);
   return -1;
 }
 
 VERBENA_ABI ibv_rate mbps_to_ibv_rate(int mbps) {
   for (const Rate& known : kRates)
-    if (known.mbps == mbps) return known.rate;
+    if (mbps_of(known) == mbps) return known.rate;
   return IBV_RATE_MAX;
 }

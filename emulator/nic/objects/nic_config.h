@@ -9,8 +9,10 @@
 #include <span>
 
 #include "emulator/nic/congestion/congestion_config.h"
+#include "emulator/nic/objects/attributes.h"
 #include "emulator/nic/objects/loss_recovery_config.h"
 #include "wire/encapsulation.h"
+#include "wire/static_rate.h"
 #include "wire/time.h"
 #include "wire/types.h"
 
@@ -127,12 +129,22 @@ struct NicConfig {
 
   wire::Medium medium() const { return ports[0].medium; }
   bool has_port(std::uint32_t port) const { return port >= 1 && port <= port_count; }
+  /// Of a port that it has, in bits per second.
+  std::uint64_t line_rate_of(std::uint32_t of_port) const {
+    const std::uint64_t own = port(of_port).line_rate_bits_per_second;
+    return own != 0 ? own : congestion.line_rate_bits_per_second;
+  }
   /// Of a port that it has.
   CongestionConfig congestion_of(std::uint32_t of_port) const {
     CongestionConfig made = congestion;
-    const std::uint64_t own = port(of_port).line_rate_bits_per_second;
-    if (own != 0) made.line_rate_bits_per_second = own;
+    made.line_rate_bits_per_second = line_rate_of(of_port);
     return made;
+  }
+  /// What a path's static rate holds back to, in bits per second; 0: nothing, as where the port is no faster. Ethernet has none.
+  std::uint64_t static_rate_of(const AddressVector& path) const {
+    if (medium() == wire::Medium::ethernet) return 0;
+    const std::uint64_t rate = wire::static_rate_bits_per_second(path.static_rate);
+    return rate < line_rate_of(path.port) ? rate : 0;
   }
   /// Of a port that it has.
   const PortConfig& port(std::uint32_t port) const { return ports[port - 1]; }

@@ -132,12 +132,15 @@ struct Responder {
 };
 
 /// A rate at work: packets leave at `next` at the earliest. What a program limits (modify_qp_rate_limit) are requests;
-/// what congestion control holds back are responses with payload as well.
+/// what congestion control and the static rate of a path hold back are responses with payload as well.
 struct Pace {
-  std::uint64_t bits_per_second = 0;        // the lower of the two that follow; 0: as fast as the port goes
+  std::uint64_t bits_per_second = 0;        // the lowest that anybody says; 0: as fast as the port goes
   std::uint64_t limit_bits_per_second = 0;  // the program's; 0: none
+  std::uint64_t path_bits_per_second = 0;   // of a connected QP on InfiniBand: the static rate of its path; 0: none
   Duration burst{};                         // how far `next` may lag behind
+  Duration lateness{};                      // and so much more, for the NIC itself came late when it was due
   Time next{};
+  bool holds_responses = false;
   std::unique_ptr<CongestionControl> control;  // null: none
 };
 

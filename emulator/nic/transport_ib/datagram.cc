@@ -37,7 +37,7 @@ bool qkey_matches(const Qp& qp, const wire::PacketView& packet) {
 
 }  // namespace
 
-Sent send_datagram(NicState& nic, Qp& qp, TransmitPort& port) {
+Sent send_datagram(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   SendQueue& queue = qp.send_queue;
   if (queue.next == queue.tail || (qp.state != QpState::rts && qp.state != QpState::sqd)) return Sent::nothing;
   if (qp.state == QpState::sqd) return Sent::nothing;
@@ -50,6 +50,8 @@ Sent send_datagram(NicState& nic, Qp& qp, TransmitPort& port) {
     retire(nic, qp);
     return Sent::nothing;
   }
+  if (ah->static_bits_per_second != 0 && !pace_allows(nic, qp, now)) [[unlikely]]
+    return Sent::nothing;
   const bool comes_back = loops_back(nic, ah->address_vector.destination);
   if (comes_back && nic.steering.looped.full()) return Sent::blocked;
   const wire::Opcode opcode = datagram_opcode(work);
@@ -79,6 +81,8 @@ Sent send_datagram(NicState& nic, Qp& qp, TransmitPort& port) {
   port.commit(bytes, port.icrc_wanted());
   qp.counters->add(Counter::tx_packets);
   qp.counters->add(Counter::tx_bytes, bytes);
+  if (ah->static_bits_per_second != 0) [[unlikely]]
+    charge_static_rate(qp, now, bytes, ah->static_bits_per_second);
   Requester& requester = qp.requester;
   ++requester.next_psn;
   requester.una_psn = requester.sent_psn = requester.next_psn;

@@ -6,7 +6,7 @@
 
 namespace verbena::nic {
 
-Sent send_datagram(NicState& nic, Qp& qp, TransmitPort& port);
+Sent send_datagram(NicState& nic, Qp& qp, Time now, TransmitPort& port);
 void receive_datagram(NicState& nic, Qp& qp, const wire::PacketView& packet);
 
 }  // namespace verbena::nic

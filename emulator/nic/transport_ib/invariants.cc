@@ -191,8 +191,8 @@ bool waits_for_the_responder_with_nothing_sent(const NicState&, const Qp& qp) {
 }
 
 bool waits_for_its_pace_only_with_one(const NicState&, const Qp& qp) {
-  return !qp.timers.runs(Timer::pace) ||
-         (qp.pace.bits_per_second != 0 && qp.timers.deadline(Timer::pace) == qp.pace.next);
+  return !qp.timers.runs(Timer::pace) || ((qp.pace.bits_per_second != 0 || qp.service->sends_datagrams) &&
+                                          qp.timers.deadline(Timer::pace) == qp.pace.next);
 }
 
 // -- Nothing is forgotten -------------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ bool is_ready_only_when_it_lives(const NicState&, const Qp& qp) {
 }
 
 bool answers_what_it_owes(const NicState& nic, const Qp& qp) {
-  const bool is_paced = qp.pace.control != nullptr && qp.responder.owes_jobs() && qp.timers.runs(Timer::pace);
+  const bool is_paced = qp.pace.holds_responses && qp.responder.owes_jobs() && qp.timers.runs(Timer::pace);
   return !qp.responder.owes_response() || qp.ready || is_held(nic, qp) || qp.timers.runs(Timer::pages) || is_paced;
 }
 

@@ -9,6 +9,7 @@
 #include "emulator/nic/state/nic_state.h"
 #include "emulator/nic/transport_ib/completer.h"
 #include "emulator/nic/transport_ib/pacing.h"
+#include "wire/static_rate.h"
 
 namespace verbena::nic {
 namespace {
@@ -125,6 +126,7 @@ bool values_fit(const NicState& nic, const Qp& qp, const QpAttributes& wanted, s
                             wanted.path_mtu_bytes > nic.config.port_mtu_bytes))
     return false;
   if (named(kQpAv) && !has_source(nic.config, wanted.address_vector)) return false;
+  if (named(kQpAv) && !wire::is_static_rate(wanted.address_vector.static_rate)) return false;
   if (named(kQpTimeout) && wanted.timeout > 31) return false;
   if (named(kQpRetryCount) && wanted.retry_count > 7) return false;
   if (named(kQpRnrRetry) && wanted.rnr_retry > 7) return false;
@@ -307,6 +309,7 @@ VerbsResult<void> modify_qp(NicState& nic, Qp& qp, const QpAttributes& attribute
   if (to == sqd) qp.sq_drained_notify = (mask & kQpEnableSqdAsync) != 0 && attributes.enable_sqd_async_notify;
   store(qp.attributes, attributes, mask);
   nic.settle_at_port(qp);
+  if ((mask & kQpAv) != 0) set_static_rate(qp, nic.config.static_rate_of(attributes.address_vector));
   if ((mask & kQpRateLimit) != 0) set_pace(qp, {.kbps = attributes.rate_limit_kbps});
   enter(nic, qp, from, to, mask, now);
   return {};

@@ -11,17 +11,27 @@ namespace verbena::nic {
 namespace {
 
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+/// A thread that wakes up late makes up for so much, so that the rate is kept on the whole.
+constexpr Duration kLatenessMax = microseconds(100);
 
 Duration time_of(std::uint64_t bytes, std::uint64_t bits_per_second) {
   return {static_cast<std::int64_t>(bytes * 8 * kNsPerSecond / bits_per_second)};
 }
 
-/// The lower of what the program and the network allow.
+/// The earliest time for the next packet, when one has left that takes so long.
+Time next_after(const Pace& pace, Time now, Duration spacing) {
+  return std::max(pace.next, now - pace.burst - pace.lateness) + spacing;
+}
+
+/// The lowest of what the program, the path and the network allow.
 void find_pace(Pace& pace) {
   const bool is_held = pace.control != nullptr && (!pace.control->is_at_line_rate() || pace.control->wants().pacing);
-  pace.bits_per_second = pace.limit_bits_per_second;
-  if (is_held && (pace.bits_per_second == 0 || pace.control->rate() < pace.bits_per_second))
-    pace.bits_per_second = pace.control->rate();
+  const auto lower = [](std::uint64_t one, std::uint64_t other) {  // 0 is no limit
+    return one == 0 || other == 0 ? std::max(one, other) : std::min(one, other);
+  };
+  pace.bits_per_second = lower(pace.limit_bits_per_second, pace.path_bits_per_second);
+  if (is_held) pace.bits_per_second = lower(pace.bits_per_second, pace.control->rate());
+  pace.holds_responses = pace.control != nullptr || pace.path_bits_per_second != 0;
 }
 
 std::uint32_t packets_between(wire::Psn from, wire::Psn to) {
@@ -54,6 +64,15 @@ void set_pace(Qp& qp, const RateLimit& limit) {
   qp.pace.burst = limit.kbps == 0 ? Duration{} : time_of(limit.burst_bytes, qp.pace.limit_bits_per_second);
   qp.pace.next = {};
   find_pace(qp.pace);
+}
+
+void set_static_rate(Qp& qp, std::uint64_t bits_per_second) {
+  qp.pace.path_bits_per_second = bits_per_second;
+  find_pace(qp.pace);
+}
+
+void charge_static_rate(Qp& qp, Time now, std::uint64_t bytes, std::uint64_t bits_per_second) {
+  qp.pace.next = next_after(qp.pace, now, time_of(bytes, bits_per_second));
 }
 
 void start_congestion_control(const NicState& nic, Qp& qp) {
@@ -124,6 +143,7 @@ void note_loss(Qp& qp, Loss loss, Time now) {
 
 bool pace_allows(NicState& nic, Qp& qp, Time now) {
   if (qp.pace.next > now) {
+    qp.pace.lateness = {};
     nic.start_timer(qp, Timer::pace, qp.pace.next);
     return false;
   }
@@ -139,7 +159,7 @@ void charge_pace(Qp& qp, Time now, std::uint64_t bytes) {
   }
   Duration spacing = time_of(bytes, qp.pace.bits_per_second);
   if (qp.pace.control != nullptr && bytes != 0) spacing = std::max(spacing, qp.pace.control->gap());
-  qp.pace.next = std::max(qp.pace.next, now - qp.pace.burst) + spacing;
+  qp.pace.next = next_after(qp.pace, now, spacing);
   // An acknowledgement may be asked for many packets later: what the limit holds back is not lost.
   qp.timers.postpone(Timer::ack, qp.pace.next + ack_timeout(qp));
 }
@@ -154,7 +174,10 @@ bool waits_for_pages(NicState& nic, Qp& qp) {
 }
 
 void resume_held_back(NicState& nic, Qp& qp, Time now) {
-  if (qp.timers.take_due(Timer::pace, now)) nic.ready.push_back(qp);
+  if (qp.timers.take_due(Timer::pace, now)) {
+    qp.pace.lateness = std::clamp(now - qp.pace.next, Duration{}, kLatenessMax);
+    nic.ready.push_back(qp);
+  }
   if (qp.timers.take_due(Timer::pages, now)) nic.ready.push_back(qp);
 }
 

@@ -32,7 +32,7 @@ void receive_answer(NicState& nic, Qp& qp, const wire::PacketView& packet, Time 
 }
 
 Sent send_work(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
-  return qp.service->sends_datagrams ? send_datagram(nic, qp, port) : send_request(nic, qp, now, port);
+  return qp.service->sends_datagrams ? send_datagram(nic, qp, now, port) : send_request(nic, qp, now, port);
 }
 
 [[gnu::noinline]] Sent send_paced(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
@@ -47,7 +47,7 @@ Sent send_work(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   return sent;
 }
 
-/// Congestion control holds back the data of reads as it does that of requests; acknowledgements go.
+/// Congestion control and a static rate hold back the data of reads as they do that of requests; acknowledgements go.
 [[gnu::noinline]] Sent send_response_paced(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   if (qp.pace.bits_per_second == 0 || !qp.responder.owes_jobs()) return send_response(nic, qp, port);
   if (!pace_allows(nic, qp, now)) return Sent::nothing;
@@ -88,8 +88,8 @@ void receive(NicState& nic, Qp& qp, const wire::PacketView& packet, Time now) {
 
 Sent transmit(NicState& nic, Qp& qp, Time now, TransmitPort& port) {
   if (qp.responder.owes_response() && !nic.hold(qp)) {
-    const Sent response = qp.pace.control == nullptr ? send_response(nic, qp, port)  //
-                                                     : send_response_paced(nic, qp, now, port);
+    const Sent response = qp.pace.holds_responses ? send_response_paced(nic, qp, now, port)  //
+                                                  : send_response(nic, qp, port);
     if (response != Sent::nothing) return response;
   }
   return qp.pace.bits_per_second == 0 ? send_work(nic, qp, now, port) : send_paced(nic, qp, now, port);

@@ -34,6 +34,7 @@ VerbsResult<AhHandle> Nic::create_ah(PdHandle pd_handle, const AddressVector& ad
   const std::uint32_t label = address_vector.flow_label;
   const auto port = static_cast<std::uint16_t>(0xc000 | ((label ^ (label >> 14)) & 0x3fff));
   ah.frame_template = wire::FrameTemplate(nic.frame_path(address_vector, port));
+  ah.static_bits_per_second = nic.config.static_rate_of(address_vector);
   ++pd->users;
   return ah.handle;
 }

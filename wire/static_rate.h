@@ -1,6 +1,7 @@
 // static_rate: the codes by which InfiniBand names a rate of injection, in address vectors and path records.
 //
-// Solely responsible for the table (IBA volume 1, 9.11.1 and the field Rate of PathRecord, 15.2.5.16; the later codes stand in volume 1, release 1.5).
+// Solely responsible for the table (IBA volume 1, 9.11.1 and the field Rate of PathRecord, 15.2.5.16; the later codes
+// stand in volume 1, release 1.5).
 // Tested by: tests/nic/static_rate_test.cc
 #pragma once
 

@@ -1,4 +1,5 @@
-// The static rate of a path: on InfiniBand no packet leaves earlier than the rate lets it (IBA volume 1, 9.11.1); Ethernet has none.
+// The static rate of a path: on InfiniBand no packet leaves earlier than the rate lets it (IBA volume 1, 9.11.1);
+// Ethernet has none.
 #include "wire/static_rate.h"
 
 #include <infiniband/verbs.h>

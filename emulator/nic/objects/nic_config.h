@@ -140,7 +140,8 @@ struct NicConfig {
     made.line_rate_bits_per_second = line_rate_of(of_port);
     return made;
   }
-  /// What a path's static rate holds back to, in bits per second; 0: nothing, as where the port is no faster. Ethernet has none.
+  /// What a path's static rate holds back to, in bits per second; 0: nothing, as where the port is no faster. Ethernet
+  /// has none.
   std::uint64_t static_rate_of(const AddressVector& path) const {
     if (medium() == wire::Medium::ethernet) return 0;
     const std::uint64_t rate = wire::static_rate_bits_per_second(path.static_rate);

@@ -59,6 +59,7 @@ constexpr Duration at_10_gbps(std::uint64_t bytes) {
   return nanoseconds(static_cast<std::int64_t>(bytes * 8 / 10));
 }
 constexpr Duration kSlow = at_10_gbps(kBytes - 1024);  // up to where the last packet begins, headers aside
+constexpr Duration kQuarter = at_10_gbps(kBytes / 4);
 
 }  // namespace
 
@@ -92,6 +93,23 @@ BOOST_AUTO_TEST_CASE(data_of_reads_keep_to_the_rate_of_the_responder) {
   BOOST_TEST(slow.ns >= kSlow.ns);
   BOOST_TEST(slow.ns < kSlow.ns * 11 / 10);
   BOOST_TEST(RatedPair(infiniband(), kRate10).takes(SendOpcode::rdma_read, 2).ns < kSlow.ns / 2);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_path_held_back_goes_by_the_next_one) {
+  RatedPair pair(infiniband(), 0, kRate10);
+  const Sge into = pair.from.sge();
+  pair.a.post({.opcode = SendOpcode::rdma_read,
+               .sges = {&into, 1},
+               .operand = {.remote = {.address = pair.to.address(), .rkey = pair.to.rkey()}}});
+  pair.world.run_for(kQuarter);
+  BOOST_REQUIRE(pair.a.poll_sent().empty());
+  BOOST_REQUIRE(pair.b.modify({.state = QpState::sqd}, kQpState).ok());
+  QpAttributes other = pair.b.rtr_attributes(1, pair.a.qpn());
+  other.state = QpState::sqd;
+  other.address_vector.static_rate = 0;
+  BOOST_REQUIRE(pair.b.modify(other, kQpState | kQpAv).ok());
+  pair.world.run_for(kQuarter);
+  check_statuses(pair.a.poll_sent(), {success});
 }
 
 BOOST_AUTO_TEST_CASE(a_rate_above_that_of_the_port_holds_nothing_back) {

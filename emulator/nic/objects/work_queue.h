@@ -27,8 +27,8 @@ struct AddressHandle {
   PdHandle pd;
   AddressVector address_vector;
   wire::FrameTemplate frame_template;
-  std::uint32_t route_hint = 0;
   std::uint64_t static_bits_per_second = 0;  // on InfiniBand, where it is less than the port's; 0: none
+  std::uint32_t route_hint = 0;
   bool is_destroyed = false;  // as far as the application knows; datagrams posted with it are still to be sent
 };
 

@@ -309,7 +309,7 @@ VerbsResult<void> modify_qp(NicState& nic, Qp& qp, const QpAttributes& attribute
   if (to == sqd) qp.sq_drained_notify = (mask & kQpEnableSqdAsync) != 0 && attributes.enable_sqd_async_notify;
   store(qp.attributes, attributes, mask);
   nic.settle_at_port(qp);
-  if ((mask & kQpAv) != 0) set_static_rate(qp, nic.config.static_rate_of(attributes.address_vector));
+  if ((mask & kQpAv) != 0) set_static_rate(nic, qp, nic.config.static_rate_of(attributes.address_vector));
   if ((mask & kQpRateLimit) != 0) set_pace(qp, {.kbps = attributes.rate_limit_kbps});
   enter(nic, qp, from, to, mask, now);
   return {};

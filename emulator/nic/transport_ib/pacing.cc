@@ -66,9 +66,13 @@ void set_pace(Qp& qp, const RateLimit& limit) {
   find_pace(qp.pace);
 }
 
-void set_static_rate(Qp& qp, std::uint64_t bits_per_second) {
+void set_static_rate(NicState& nic, Qp& qp, std::uint64_t bits_per_second) {
   qp.pace.path_bits_per_second = bits_per_second;
   find_pace(qp.pace);
+  if (!qp.timers.runs(Timer::pace)) return;
+  qp.timers.stop(Timer::pace);  // what the path before held back
+  qp.pace.next = {};
+  nic.ready.push_back(qp);
 }
 
 void charge_static_rate(Qp& qp, Time now, std::uint64_t bytes, std::uint64_t bits_per_second) {

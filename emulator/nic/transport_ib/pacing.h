@@ -10,7 +10,7 @@ namespace verbena::nic {
 /// The program's limit.
 void set_pace(Qp& qp, const RateLimit& limit);
 /// The static rate of the QP's path (IBA volume 1, 9.11.1); 0: none.
-void set_static_rate(Qp& qp, std::uint64_t bits_per_second);
+void set_static_rate(NicState& nic, Qp& qp, std::uint64_t bits_per_second);
 /// A datagram has left by an address handle with a static rate.
 void charge_static_rate(Qp& qp, Time now, std::uint64_t bytes, std::uint64_t bits_per_second);
 /// The NIC's congestion control begins with the connection.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "wire/encapsulation.h"
+#include "wire/lid.h"
 #include "wire/management.h"
 #include "wire/path_address.h"
 #include "wire/time.h"
@@ -50,6 +51,7 @@ struct Path {
   wire::Gid address;
   wire::Gid source;  // our own address at this end; zero: the port's (Config::address)
   wire::PathAddress next_hop;
+  wire::Lid source_lid;  // on InfiniBand: one of the port's LIDs; none: the first one
   const wire::Encapsulation* encapsulation = &wire::kRoceV2;  // of the messages, and of the connection
   std::uint8_t traffic_class = 0;
   std::uint8_t hop_limit = 64;

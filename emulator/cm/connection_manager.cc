@@ -53,7 +53,8 @@ ConnectionId ConnectionManager::request(Time now, const RequestInit& init) {
   message.primary_local_gid = path.source != wire::Gid{} ? path.source : config_.address;
   message.primary_remote_gid = path.address;
   if (path.next_hop.medium() == wire::Medium::infiniband) {
-    message.primary_local_lid = exchange_.outbox().from().lid().value();
+    const wire::Lid own = exchange_.outbox().from().lid();
+    message.primary_local_lid = (path.source_lid != wire::kLidNone ? path.source_lid : own).value();
     message.primary_remote_lid = path.next_hop.lid().value();
     message.primary_service_level = path.next_hop.service_level();
   }

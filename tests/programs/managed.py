@@ -31,10 +31,10 @@ UP_S = 30
 
 
 class Managed(served.Served):
-    def __init__(self, context):
+    def __init__(self, context, topology=TOPOLOGY):
         self.folder = tempfile.TemporaryDirectory()
         with open(os.path.join(self.folder.name, "a.net"), "w", encoding="utf-8") as file:
-            file.write(TOPOLOGY)
+            file.write(topology)
         super().__init__(context)
 
     def serve(self, shape, *options):

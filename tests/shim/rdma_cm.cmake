@@ -42,8 +42,9 @@ set_property(TEST shim_rdma_cm_exit_udp PROPERTY ENVIRONMENT "VERBENA_FABRIC=shi
 set_property(TEST shim_rdma_cm_exit_fabric PROPERTY ENVIRONMENT "VERBENA_FABRIC=shim-rdma_cm_exit-fabric"
   "VERBENA_LINK=fabric" "VERBENA_NODE=1" "LD_PRELOAD=$<TARGET_FILE:verbena-path>")
 
-# A unit of it alone: the library exports nothing of its inside.
-set(units id route channel)
+# Units of it alone: the library exports nothing of its inside.
+set(units administration id route channel)
 list(TRANSFORM units PREPEND ${PROJECT_SOURCE_DIR}/verbs-shim/rdma_cm/)
 list(TRANSFORM units APPEND .cc)
 verbena_test(shim_rdma_cm_route SOURCES rdma_cm/rdma_cm_route_test.cc ${units} LINK verbena::host LABELS shim)
+verbena_test(shim_rdma_cm_administration SOURCES rdma_cm/rdma_cm_administration_test.cc ${units} LINK verbena::host LABELS shim)

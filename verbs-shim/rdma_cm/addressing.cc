@@ -153,8 +153,15 @@ int Commands::resolve_route(const Call& call) {
   if (!found) return found.error();
   Id* const id = *found;
   if (id->state != IdState::address_resolved) return EINVAL;
-  id->state = IdState::route_resolved;
   fill_path(*id, engine(*id));
+  if (const DevicePort& from = *id->device_port; from.is_managed()) {
+    const wire::Gid to = subnet_gid(id->peer_gid(), from.infiniband_port());
+    const auto timeout_ms = static_cast<std::uint32_t>(command.timeout_ms);
+    const int error = endpoints_.ask(from, path_request(from.asker(), to, *id, timeout_ms), id->route_request);
+    if (error == 0) id->state = IdState::route_query;
+    return error;
+  }
+  id->state = IdState::route_resolved;
   report(*id, UserEvent::route_resolved);
   return 0;
 }

@@ -44,7 +44,7 @@ class CmDevice {
   void disconnect_all();
   void hear_again();
 
-  Endpoints endpoints_;
+  Endpoints endpoints_{[this](const SaSession::News& news) { inbox_.put(news); }};
   EventInbox inbox_{endpoints_};
   ChannelTable channels_;
   Commands commands_{endpoints_, channels_, inbox_};

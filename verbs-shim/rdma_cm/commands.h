@@ -72,10 +72,18 @@ class Commands {
   int disconnect(const Call& call);
   int init_qp_attributes(const Call& call);
   int notify(const Call& call);
+
+  // multicast.cc
   int join_ip_multicast(const Call& call);
   int join_multicast(const Call& call);
   int leave_multicast(const Call& call);
-  int join(Id& id, const Call& call, std::uint64_t uid, std::uint64_t response, const Address& group);
+  struct Joining {
+    std::uint64_t uid;
+    std::uint64_t response;
+    Address group;
+    std::uint16_t flags = 0;  // RDMA_MC_JOIN_FLAG_*
+  };
+  int join(Id& id, const Call& call, const Joining& wanted);
 
   Endpoints& endpoints_;
   ChannelTable& channels_;

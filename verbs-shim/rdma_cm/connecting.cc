@@ -1,4 +1,4 @@
-// The commands that make and end connections, and those about multicast groups.
+// The commands that make and end connections.
 // Tested by: tests/shim/rdma_cm/rdma_cm_test.cc
 #include <infiniband/ib.h>
 
@@ -6,16 +6,13 @@
 #include <cerrno>
 #include <cstring>
 
-#include "emulator/host/node/node_directory.h"
+#include "verbs-shim/rdma_cm/administration.h"
 #include "verbs-shim/rdma_cm/commands.h"
-#include "wire/roce_v1.h"
 
 namespace verbena::shim::rdma_cm {
 namespace {
 
 constexpr std::uint32_t kBacklogDefault = 1024;  // as the kernel has it for none and for too many
-constexpr std::uint32_t kUdpQkey = 0x01234567;   // RDMA_UDP_QKEY
-constexpr std::uint32_t kMulticastQpn = 0xffffff;
 constexpr std::uint8_t kRetryMax = 7;
 constexpr std::uint16_t kRefused = static_cast<std::uint16_t>(cm::RejectReason::invalid_service_id);
 
@@ -64,7 +61,7 @@ cm::Transport transport_of(std::uint8_t qp_type) {
 int accept_datagram(Id& id, const rdma_ucm_conn_param& parameters) {
   const cm::ConnectionManager::ServiceAnswer answer{.status = cm::ServiceStatus::valid,
                                                     .qpn = wire::Qpn(parameters.qp_num),
-                                                    .qkey = parameters.qkey != 0 ? parameters.qkey : kUdpQkey};
+                                                    .qkey = parameters.qkey != 0 ? parameters.qkey : default_qkey(id)};
   const bool done = id.device_port->run_connections([&](cm::ConnectionManager& manager, Time now) {
     return manager.reply_service(now, id.connection, answer,
                                  data_of(parameters.private_data, parameters.private_data_len));
@@ -218,7 +215,7 @@ int Commands::init_qp_attributes(const Call& call) {
       response.port_num = id->device_port->number();
       if (id->is_datagram()) {
         response.qp_attr_mask |= IBV_QP_QKEY;
-        response.qkey = id->qkey != 0 ? id->qkey : kUdpQkey;
+        response.qkey = id->qkey != 0 ? id->qkey : default_qkey(*id);
         break;
       }
       response.qp_attr_mask |= IBV_QP_ACCESS_FLAGS;
@@ -271,92 +268,6 @@ int Commands::notify(const Call& call) {
   const bool done = id->device_port->run_connections(
       [&](cm::ConnectionManager& manager, Time) { return manager.establish(id->connection); });
   return done ? 0 : EINVAL;
-}
-
-namespace {
-/// The GID of a group as cma_iboe_set_mgid of the kernel has it: in RoCE v1, an IPv4 group is one of global scope.
-/// On InfiniBand it is that of IPoIB (RFC 4391, clause 4: link-local scope, the default P_Key) with the signature of
-/// rdma_cm (cma_set_mgid).
-wire::Gid group_address(wire::Gid group, const wire::Encapsulation& encapsulation) {
-  if (group.is_ipv4() && &encapsulation == &wire::kInfiniBand) {
-    constexpr std::uint8_t kUpperBitsOfGroup = 0x0f;
-    wire::Gid made{{0xff, 0x12, 0x40, 0x01, 0xff, 0xff}};
-    std::copy(group.octets.begin() + 12, group.octets.end(), made.octets.begin() + 12);
-    made.octets[12] &= kUpperBitsOfGroup;
-    return made;
-  }
-  if (!group.is_ipv4() || &encapsulation != &wire::kRoceV1) return group;
-  group.octets[0] = 0xff;
-  group.octets[1] = 0x0e;
-  return group;
-}
-}  // namespace
-
-// -- Multicast -------------------------------------------------------------------------------------------------------
-
-int Commands::join(Id& id, const Call& call, std::uint64_t uid, std::uint64_t response_at, const Address& group) {
-  rdma_ucm_create_id_resp response{};
-  if (call.out_bytes < sizeof response) return ENOSPC;
-  if (group.family == 0 || group.family == AF_IB || !group.gid.is_multicast()) return EINVAL;
-  if (id.device_port == nullptr || (id.state != IdState::address_bound && id.state != IdState::address_resolved))
-    return EINVAL;
-  const std::uint32_t handle = endpoints_.ids().free_group_handle();
-  id.groups.push_back({handle, uid, 0});
-  response.id = handle;
-  rdma_ucm_event_resp event{};
-  event.event = static_cast<std::uint32_t>(UserEvent::multicast_join);
-  event.uid = uid;
-  event.id = handle;
-  cm::Path path = id.path;
-  path.encapsulation = &id.device_port->default_encapsulation();
-  path.address = group_address(group.gid, *path.encapsulation);
-  if (id.device_port->is_infiniband()) path.next_hop = wire::PathAddress(host::static_group_lid(path.address), 0);
-  path.traffic_class = id.traffic_class.value_or(id.device_port->default_traffic_class());
-  fill_ah(path, *id.device_port, event.param.ud.ah_attr);
-  event.param.ud.qp_num = kMulticastQpn;
-  event.param.ud.qkey = kUdpQkey;
-  // Of a subnet manager nobody asks a LID for the group (docs/wires.md), and without one its packets go nowhere.
-  if (id.device_port->is_managed()) {
-    event.event = static_cast<std::uint32_t>(UserEvent::multicast_error);
-    event.status = static_cast<std::uint32_t>(-EOPNOTSUPP);
-  }
-  report(id, event);
-  return respond(call, response_at, &response, sizeof response);
-}
-
-int Commands::join_ip_multicast(const Call& call) {
-  const auto command = arguments<rdma_ucm_join_ip_mcast>(call.in);
-  const auto found = find(call, command.id);
-  if (!found) return found.error();
-  Id* const id = *found;
-  return join(*id, call, command.uid, command.response, address_from(&command.addr, sizeof command.addr));
-}
-
-int Commands::join_multicast(const Call& call) {
-  const auto command = arguments<rdma_ucm_join_mcast>(call.in);
-  if (command.addr_size > sizeof command.addr) return EINVAL;
-  const auto found = find(call, command.id);
-  if (!found) return found.error();
-  Id* const id = *found;
-  return join(*id, call, command.uid, command.response, address_from(&command.addr, command.addr_size));
-}
-
-int Commands::leave_multicast(const Call& call) {
-  const auto command = arguments<rdma_ucm_destroy_id>(call.in);
-  rdma_ucm_destroy_id_resp response{};
-  if (call.out_bytes < sizeof response) return ENOSPC;
-  for (const auto& id : endpoints_.ids()) {
-    if (!id || id->channel != call.channel) continue;
-    const auto found = std::ranges::find(id->groups, command.id, &MulticastGroup::handle);
-    if (found == id->groups.end()) continue;
-    const auto waiting = call.channel->withdraw(id->serial, call.descriptor);
-    for (const ChannelEvent& event : waiting)
-      if (event.response.uid != found->uid) call.channel->push(event);
-    response.events_reported = found->events_reported;
-    id->groups.erase(found);
-    return respond(call, command.response, &response, sizeof response);
-  }
-  return ENOENT;
 }
 
 }  // namespace verbena::shim::rdma_cm

@@ -66,6 +66,7 @@ void Endpoints::end(Id& id) {
     });
   }
   if (Id* const listener = ids_.by_serial(id.listener)) ++listener->backlog;
+  for (MulticastGroup& group : id.groups) leave(id, group);
   if (id.owns_port()) ports_.release(id);
   ids_.remove(id);
 }
@@ -85,6 +86,69 @@ void Endpoints::end_all() {
 void Endpoints::clear() {
   ids_.clear();
   ports_.clear();
+  for (const auto& session : sessions_) session->abandon();
+  sessions_.clear();
+}
+
+// -- On a managed fabric -------------------------------------------------------------------------------------------
+
+int Endpoints::ask(const DevicePort& from, host::SaRequest request, std::uint64_t& id) {
+  const auto host = host::managed_host(from.fabric(), from.gid());
+  if (!host) return ENODEV;
+  auto found = std::ranges::find_if(sessions_, [&](const auto& one) { return one->fabric() == from.fabric(); });
+  if (found == sessions_.end()) {
+    sessions_.push_back(std::make_unique<SaSession>(from.fabric(), hear_));
+    found = sessions_.end() - 1;
+  }
+  request.host = *host;
+  request.id = ++requests_;
+  const int error = (*found)->ask(request);
+  if (error == 0) id = request.id;
+  return error;
+}
+
+void Endpoints::leave(const Id& id, MulticastGroup& group) {
+  const std::uint64_t request = std::exchange(group.request, 0);
+  if (request == 0 || id.device_port == nullptr) return;
+  const auto found =
+      std::ranges::find_if(sessions_, [&](const auto& one) { return one->fabric() == id.device_port->fabric(); });
+  if (found != sessions_.end()) (*found)->ask({.operation = host::SaOperation::leave, .id = request});
+}
+
+void Endpoints::take_path_answer(Id& id, const host::SaAnswer& answer) {
+  id.route_request = 0;
+  if (id.state != IdState::route_query) return;  // its device has gone
+  id.state = answer.status == 0 ? IdState::route_resolved : IdState::address_resolved;
+  if (answer.status != 0) return report(id, UserEvent::route_error, answer.status);
+  take_path(answer.record, id.path);
+  id.next_hop = id.path.next_hop;
+  report(id, UserEvent::route_resolved);
+}
+
+void Endpoints::take_group_answer(Id& id, MulticastGroup& group, const host::SaAnswer& answer) {
+  if (answer.status == 0) {
+    const GroupPath joined = group_path(answer.record);
+    return report_joined(id, group, joined.path, joined.qkey);
+  }
+  group.request = 0;
+  report_lost(id, group, answer.status);
+}
+
+void Endpoints::take(const SaSession::News& news) {
+  const auto concerns = [&](const Id& id, std::uint64_t request) {
+    if (request == 0 || id.device_port == nullptr || id.device_port->fabric() != news.fabric) return false;
+    return news.is_over || request == news.answer.id;
+  };
+  // With the process of the fabric, all that was asked there has gone, and all that was joined.
+  const auto answer_or = [&](std::int32_t status) {
+    return news.is_over ? host::SaAnswer{.status = status} : news.answer;
+  };
+  for (const auto& id : ids_) {
+    if (id == nullptr) continue;
+    if (concerns(*id, id->route_request)) take_path_answer(*id, answer_or(-ETIMEDOUT));
+    for (MulticastGroup& group : id->groups)
+      if (concerns(*id, group.request)) take_group_answer(*id, group, answer_or(-ENETRESET));
+  }
 }
 
 // -- Events ----------------------------------------------------------------------------------------------------------

@@ -8,11 +8,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "emulator/cm/connection.h"
 #include "verbs-shim/rdma_cm/id_table.h"
 #include "verbs-shim/rdma_cm/opened_device.h"
 #include "verbs-shim/rdma_cm/ports.h"
+#include "verbs-shim/rdma_cm/sa_session.h"
 
 namespace verbena::shim::rdma_cm {
 
@@ -21,6 +24,9 @@ enum class PortOwner : std::uint8_t { node, process };
 
 class Endpoints {
  public:
+  /// `hear` is called from threads of their own with what the subnet administrators of managed fabrics answer.
+  explicit Endpoints(SaSession::Hear hear) : hear_(std::move(hear)) {}
+
   IdTable& ids() { return ids_; }
   Ports& ports() { return ports_; }
   OpenedDevices& devices() { return devices_; }
@@ -36,6 +42,15 @@ class Endpoints {
   /// In the child after fork(): they are the parent's.
   void clear();
 
+  // -- On a managed fabric --------------------------------------------------------------------------------------------
+  /// Asks the subnet administrator on behalf of a port; `id` is the number by which the answer is known. Returns an
+  /// errno value.
+  int ask(const DevicePort& from, host::SaRequest request, std::uint64_t& id);
+  /// The ID's membership ends, if it has one.
+  void leave(const Id& id, MulticastGroup& group);
+  /// What has been answered, or that a fabric has ended.
+  void take(const SaSession::News& news);
+
   /// Wildcard listeners hear on what was removed and can be opened again, as cma_add_one has it (listen_any_list). Not
   /// from the engine's threads, and with no event of before untaken.
   void hear_again();
@@ -48,6 +63,12 @@ class Endpoints {
   void take_answer(Id& id, const cm::Event& event);
   void take_removal(const DevicePort& gone);
 
+  void take_path_answer(Id& id, const host::SaAnswer& answer);
+  void take_group_answer(Id& id, MulticastGroup& group, const host::SaAnswer& answer);
+
+  const SaSession::Hear hear_;
+  std::vector<std::unique_ptr<SaSession>> sessions_;  // by fabric
+  std::uint64_t requests_ = 0;                        // so far
   OpenedDevices devices_;
   bool is_hearing_all_ = true;  // no wildcard listener has lost a device port
   IdTable ids_;

@@ -1,5 +1,7 @@
 #include "verbs-shim/rdma_cm/event_inbox.h"
 
+#include <utility>
+
 namespace verbena::shim::rdma_cm {
 namespace {
 
@@ -36,14 +38,25 @@ void EventInbox::empty() {
       waiting.swap(inbox_);
     }
     if (waiting.empty()) return;
-    for (const Waiting& one : waiting) endpoints_.take(*one.from, one.port, one.event);
+    for (const Waiting& one : waiting) {
+      if (const auto* const told = std::get_if<OfPort>(&one)) endpoints_.take(*told->from, told->port, told->event);
+      if (const auto* const news = std::get_if<SaSession::News>(&one)) endpoints_.take(*news);
+    }
   }
 }
 
 void EventInbox::put(const Device& from, std::uint32_t port, const cm::Event& event) {
+  put(Waiting(OfPort{&from, port, event}));
+}
+
+void EventInbox::put(const SaSession::News& news) {
+  put(Waiting(news));
+}
+
+void EventInbox::put(Waiting waiting) {
   {
     const std::scoped_lock guard(inbox_mutex_);
-    inbox_.push_back({&from, port, event});
+    inbox_.push_back(std::move(waiting));
   }
   if (holds_lock || !mutex_.try_lock()) return;
   holds_lock = true;

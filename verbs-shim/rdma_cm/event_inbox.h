@@ -7,6 +7,7 @@
 
 #include <deque>
 #include <mutex>
+#include <variant>
 
 #include "emulator/cm/connection.h"
 #include "verbs-shim/rdma_cm/endpoints.h"
@@ -22,7 +23,8 @@ class EventInbox {
   void unlock();
   /// Whether this thread holds the lock. There is one inbox in a process.
   static bool is_held_here();
-  /// From any thread.
+  /// These two from any thread.
+  void put(const SaSession::News& news);
   void put(const Device& from, std::uint32_t port, const cm::Event& event);
   /// For whoever holds the lock.
   void empty();
@@ -31,11 +33,13 @@ class EventInbox {
   void after_fork(bool in_child);
 
  private:
-  struct Waiting {
+  struct OfPort {
     const Device* from;
     std::uint32_t port;
     cm::Event event;
   };
+  using Waiting = std::variant<OfPort, SaSession::News>;
+  void put(Waiting waiting);
 
   Endpoints& endpoints_;
   std::mutex mutex_;

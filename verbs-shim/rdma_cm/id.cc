@@ -97,10 +97,18 @@ void fill_ah(const cm::Path& path, const DevicePort& from, ib_uverbs_ah_attr& ah
   if (from.is_infiniband()) {
     ah.dlid = path.next_hop.lid().value();
     ah.sl = path.next_hop.service_level();
+    if (from.is_managed()) {
+      const host::ManagedPort port = from.infiniband_port();
+      ah.static_rate = path.packet_rate;
+      if (path.source_lid != wire::kLidNone)
+        ah.src_path_bits = static_cast<std::uint8_t>(path.source_lid.value() & ((1u << port.lmc) - 1));
+    }
     ah.is_global = path.next_hop.lid().is_multicast() ? 1 : 0;
     if (ah.is_global == 0) return;
     std::ranges::copy(path.address.octets, ah.grh.dgid);
-    ah.grh.hop_limit = 1;
+    ah.grh.flow_label = path.flow_label;
+    ah.grh.hop_limit = std::max<std::uint8_t>(path.hop_limit, 1);
+    ah.grh.traffic_class = path.traffic_class;
     return;
   }
   const auto version = path.encapsulation == &wire::kRoceV1 ? wire::RoceVersion::v1 : wire::RoceVersion::v2;
@@ -111,6 +119,31 @@ void fill_ah(const cm::Path& path, const DevicePort& from, ib_uverbs_ah_attr& ah
   ah.grh.hop_limit = path.hop_limit;
   ah.grh.traffic_class = path.traffic_class;
   ah.is_global = 1;
+}
+
+namespace {
+rdma_ucm_event_resp event_of(const MulticastGroup& group, UserEvent type) {
+  rdma_ucm_event_resp event{};
+  event.event = static_cast<std::uint32_t>(type);
+  event.uid = group.uid;
+  event.id = group.handle;
+  return event;
+}
+}  // namespace
+
+void report_joined(Id& id, const MulticastGroup& group, const cm::Path& path, std::uint32_t qkey) {
+  constexpr std::uint32_t kMulticastQpn = 0xffffff;
+  rdma_ucm_event_resp event = event_of(group, UserEvent::multicast_join);
+  fill_ah(path, *id.device_port, event.param.ud.ah_attr);
+  event.param.ud.qp_num = kMulticastQpn;
+  event.param.ud.qkey = qkey;
+  report(id, event);
+}
+
+void report_lost(Id& id, const MulticastGroup& group, std::int32_t status) {
+  rdma_ucm_event_resp event = event_of(group, UserEvent::multicast_error);
+  event.status = static_cast<std::uint32_t>(status);
+  report(id, event);
 }
 
 void report(Id& id, UserEvent type, std::int32_t status) {

@@ -60,12 +60,14 @@ struct MulticastGroup {
   std::uint32_t handle = 0;
   std::uint64_t uid = 0;
   std::uint32_t events_reported = 0;
+  std::uint64_t request = 0;  // to the subnet administrator; 0: none, or the membership is lost
 };
 
 enum class IdState : std::uint8_t {
   idle,
   address_bound,
   address_resolved,
+  route_query,
   route_resolved,
   connect,
   disconnect,
@@ -106,6 +108,7 @@ struct Id {
   bool reuse_address = false;
   std::optional<bool> family_only;  // RDMA_OPTION_ID_AFONLY; unset: as its address family has it
   cm::Path path;
+  std::uint64_t route_request = 0;  // to the subnet administrator
   std::vector<MulticastGroup> groups;
   bool is_datagram() const { return qp_type == IBV_QPT_UD; }
   /// Its address at the device port, as a GID of the port's table.
@@ -126,6 +129,10 @@ std::size_t bytes_of(const Address& address);
 /// `from`: the own port, by which the path leaves.
 void fill_ah(const cm::Path& path, const DevicePort& from, ib_uverbs_ah_attr& ah);
 
+/// Tells the ID's channel that it is a member of the group, which has this path.
+void report_joined(Id& id, const MulticastGroup& group, const cm::Path& path, std::uint32_t qkey);
+/// That its membership has failed, or is lost. `status`: a negative errno value.
+void report_lost(Id& id, const MulticastGroup& group, std::int32_t status);
 /// Tells the ID's channel.
 void report(Id& id, UserEvent type, std::int32_t status = 0);
 void report(Id& reporter, const rdma_ucm_event_resp& response);

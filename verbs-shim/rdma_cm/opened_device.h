@@ -11,11 +11,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "emulator/host/engine/engine.h"
 #include "emulator/host/node/infiniband_port.h"
+#include "verbs-shim/rdma_cm/administration.h"
 #include "verbs-shim/rdma_cm/id.h"
 #include "verbs-shim/verbs/devices.h"
 #include "wire/result.h"
@@ -58,13 +60,15 @@ class DevicePort {
   Address address_of(sa_family_t family, const wire::Gid& gid, std::uint16_t port) const;
 
   /// A subnet manager gives it its LIDs.
-  bool is_managed() const {
-    return is_infiniband() && host::read_managed_port(opened_->device().config.fabric, gid()).has_value();
+  bool is_managed() const { return is_infiniband() && host::read_managed_port(fabric(), gid()).has_value(); }
+  const std::string& fabric() const { return opened_->device().config.fabric; }
+  /// As the subnet of a managed fabric knows it.
+  Asker asker() const {
+    const host::ManagedPort port = infiniband_port();
+    return {subnet_gid(identity().gids[0].gid, port), port.pkeys[0]};
   }
   /// What its subnet manager has set. Of a port on InfiniBand.
-  host::ManagedPort infiniband_port() const {
-    return host::infiniband_port(opened_->device().config.fabric, identity(), true);
-  }
+  host::ManagedPort infiniband_port() const { return host::infiniband_port(fabric(), identity(), true); }
   /// What an administrator has set for connections that begin here, or the default (host/node/roce_mode.h).
   const wire::Encapsulation& default_encapsulation() const;
   std::uint8_t default_traffic_class() const;

@@ -30,6 +30,11 @@ bool has_route(const Id& id) {
   return id.state == IdState::route_resolved || id.state == IdState::connect || id.state == IdState::disconnect;
 }
 
+/// Of a port on InfiniBand, on the ID's path.
+std::uint16_t own_lid(const Id& id) {
+  return id.path.source_lid != wire::kLidNone ? id.path.source_lid.value() : id.device_port->infiniband_port().base_lid;
+}
+
 std::uint8_t exactly(std::uint8_t value) {
   return static_cast<std::uint8_t>(kExactly << kSelectorShift | value);
 }
@@ -101,7 +106,7 @@ int query_path(const Call& call, const Id& id, std::uint64_t into) {
   path.tclass = id.path.traffic_class;
   if (id.device_port->is_infiniband()) {
     constexpr unsigned kServiceLevelMask = 0xf;
-    path.slid = htobe16(id.device_port->infiniband_port().base_lid);
+    path.slid = htobe16(own_lid(id));
     path.dlid = htobe16(id.path.next_hop.lid().value());
     path.qosclass_sl = htobe16(id.path.next_hop.service_level() & kServiceLevelMask);
   }
@@ -142,7 +147,7 @@ int Commands::query_route(const Call& call) {
       route.hop_limit = id->path.hop_limit;
       route.traffic_class = id->path.traffic_class;
       if (id->device_port->is_infiniband()) {
-        route.slid = htons(id->device_port->infiniband_port().base_lid);
+        route.slid = htons(own_lid(*id));
         route.dlid = htons(id->path.next_hop.lid().value());
         route.sl = id->path.next_hop.service_level();
       }

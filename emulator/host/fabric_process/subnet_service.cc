@@ -1,5 +1,6 @@
 #include "emulator/host/fabric_process/subnet_service.h"
 
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -59,22 +60,23 @@ std::vector<fabric::LaneArbitration::Entry> entries_of(std::span<const std::byte
   return entries;
 }
 
+/// A socket under the name. The error is one line, in which programs are `whose`.
+Result<Descriptor, std::string> listener_at(const AbstractName& at, const std::string& whose) {
+  Descriptor listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!listener) return Failure{"cannot open a socket for " + whose + ": " + std::strerror(errno)};
+  if (at.bind(listener.get())) return listener;
+  const int error = errno;
+  return Failure{"cannot bind the socket for " + whose + ": " + std::strerror(error) +
+                 (error == EADDRINUSE ? describe_name_holder(at) : std::string())};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<SubnetService>, std::string> SubnetService::open(const std::string& fabric, FabricPorts& ports,
                                                                         const SwitchPlans& switches) {
   std::unique_ptr<SubnetService> made(new SubnetService(ports, switches));
-  Descriptor listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!listener) return Failure{std::string("cannot open a socket for managers: ") + std::strerror(errno)};
-  const AbstractName at = umad_address(fabric.c_str());
-  if (!at.bind(listener.get())) {
-    const int error = errno;
-    return Failure{std::string("cannot bind the socket for managers: ") + std::strerror(error) +
-                   (error == EADDRINUSE ? describe_name_holder(at) : std::string())};
-  }
-  auto umad = UmadServer::open(made->subnet_, std::move(listener));
-  if (!umad) return Failure{umad.error()};
-  made->umad_ = std::move(*umad);
+  std::string error;
+  if (!made->listen_for_programs(fabric, error)) return Failure{error};
   auto file = ManagedPortFile::make(fabric, made->topology_.hosts, made->topology_.rails);
   if (!file) return Failure{file.error()};
   made->file_ = std::move(*file);
@@ -83,12 +85,34 @@ Result<std::unique_ptr<SubnetService>, std::string> SubnetService::open(const st
   return made;
 }
 
+/// Both servers wait behind one descriptor.
+bool SubnetService::listen_for_programs(const std::string& fabric, std::string& error) {
+  auto for_managers = listener_at(umad_address(fabric.c_str()), "managers");
+  if (!for_managers) return error = for_managers.error(), false;
+  auto umad = UmadServer::open(subnet_, std::move(*for_managers));
+  if (!umad) return error = umad.error(), false;
+  auto for_clients = listener_at(sa_address(fabric.c_str()), "clients of the subnet administrator");
+  if (!for_clients) return error = for_clients.error(), false;
+  auto administration = SaClient::open(subnet_, std::move(*for_clients));
+  if (!administration) return error = administration.error(), false;
+  umad_ = std::move(*umad);
+  administration_ = std::move(*administration);
+  epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
+  for (const int server : {umad_->wait_descriptor(), administration_->wait_descriptor()}) {
+    epoll_event event{.events = EPOLLIN, .data = {}};
+    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, server, &event) != 0)
+      return error = std::string("cannot wait for managers: ") + std::strerror(errno), false;
+  }
+  return true;
+}
+
 SubnetService::SubnetService(FabricPorts& ports, const SwitchPlans& switches)
     : ports_(ports),
       topology_(ports.network().topology()),
       network_(ports.network()),
       subnet_(subnet_of(topology_, switches), *this),
       changes_(topology_.hosts),
+      memberships_(topology_.hosts),
       dead_cables_(topology_.cables.size()) {
   subnet_.connect(*this, *this);
 }
@@ -97,14 +121,27 @@ SubnetService::~SubnetService() = default;
 
 void SubnetService::service(Time now) {
   now_ = now;
+  administration_->service(now);
   umad_->service(now);
   tell();
+}
+
+std::optional<Time> SubnetService::next_deadline() const {
+  const std::optional<Time> one = umad_->next_deadline();
+  const std::optional<Time> other = administration_->next_deadline();
+  if (!one || !other) return one ? one : other;
+  return std::min(*one, *other, [](Time first, Time second) { return first.ns < second.ns; });
+}
+
+void SubnetService::receive(subnet::PortEnd at, const subnet::Datagram& datagram) {
+  if (!administration_->receive(at, datagram)) umad_->receive(at, datagram);
 }
 
 void SubnetService::mirror(Time now, const std::set<fabric::LinkId>& dead_links,
                            const std::set<std::uint32_t>& dead_switches) {
   now_ = now;
   subnet_.advance(now);
+  administration_->advance(now);
   for (std::uint32_t cable = 0; cable < dead_cables_.size(); ++cable) {
     // As Network::port_is_up() has it: a cable that is dead one way only has a signal.
     const bool is_dead = dead_links.contains({cable, false}) && dead_links.contains({cable, true});
@@ -142,12 +179,23 @@ void SubnetService::port_changed(subnet::PortEnd end, bool asks) {
   if (is_host(end.node)) {
     network_.set_lids(vertex, info.base_lid, info.lmc);
     ports_.set_lids(vertex, info.base_lid, info.lmc);
+    keep_memberships(end, asks);
     changed(end);
     changes_[end.node].reregisters = changes_[end.node].reregisters || asks;
   } else if (end.port != 0 && info.state > wire::PortState::init) {
     network_.set_head_of_queue_life(vertex, end.port, head_life_of(info.hoq_life));
   }
   if (end.port != 0) network_.set_port_state(now_, vertex, end.port, info.state);
+}
+
+/// As ib_sa: what was active and goes down, gets another LID or is asked to register again has lost them.
+void SubnetService::keep_memberships(subnet::PortEnd end, bool asks) {
+  const wire::PortInfo& info = port_at(end).info;
+  const Membership now{info.base_lid, info.state == wire::PortState::active};
+  const Membership before = std::exchange(memberships_[end.node], now);
+  const bool has_gone_down = before.is_active && !now.is_active;
+  if (administration_ != nullptr && (asks || has_gone_down || before.lid != now.lid))
+    administration_->forget_groups(end);
 }
 
 void SubnetService::forwarding_changed(std::size_t node, std::uint32_t first, std::uint32_t lids) {

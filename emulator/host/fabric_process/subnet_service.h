@@ -20,6 +20,7 @@
 #include "emulator/host/fabric_process/fabric_ports.h"
 #include "emulator/host/fabric_process/subnet_topology.h"
 #include "emulator/host/node/managed_port_file.h"
+#include "emulator/host/subnet_process/sa_client.h"
 #include "emulator/host/subnet_process/umad_server.h"
 #include "emulator/subnet/subnet.h"
 
@@ -33,8 +34,8 @@ class SubnetService final : private subnet::Receiver, private subnet::Listener, 
   ~SubnetService() override;
 
   /// Readable when service() has something to do.
-  int wait_descriptor() const { return umad_->wait_descriptor(); }
-  std::optional<Time> next_deadline() const { return umad_->next_deadline(); }
+  int wait_descriptor() const { return epoll_.get(); }
+  std::optional<Time> next_deadline() const;
   /// Answers what has been asked. Never blocks.
   void service(Time now);
   /// These are dead now, and all others are not.
@@ -43,7 +44,7 @@ class SubnetService final : private subnet::Receiver, private subnet::Listener, 
  private:
   SubnetService(FabricPorts& ports, const SwitchPlans& switches);
 
-  void receive(subnet::PortEnd at, const subnet::Datagram& datagram) override { umad_->receive(at, datagram); }
+  void receive(subnet::PortEnd at, const subnet::Datagram& datagram) override;
   void changed(subnet::PortEnd port) override;
   void forwarding_changed(std::size_t node, std::uint32_t first, std::uint32_t lids) override;
   void groups_changed(std::size_t node, std::uint32_t first, std::uint32_t groups) override;
@@ -63,15 +64,25 @@ class SubnetService final : private subnet::Receiver, private subnet::Listener, 
   const fabric::Topology& topology_;
   fabric::NetworkSubnet network_;
   subnet::Subnet subnet_;
+  Descriptor epoll_;  // of both that wait for programs
   std::unique_ptr<UmadServer> umad_;
+  std::unique_ptr<SaClient> administration_;
   std::unique_ptr<ManagedPortFile> file_;
   Time now_{};
   struct Change {
     bool is_any = false;
     bool reregisters = false;
   };
-  std::vector<Change> changes_;         // of each host, since the last tell()
-  std::vector<std::uint32_t> to_tell_;  // hosts with changes
+  /// Of a host's port, for which a change ends its memberships.
+  struct Membership {
+    wire::Lid lid;
+    bool is_active = false;
+  };
+  bool listen_for_programs(const std::string& fabric, std::string& error);
+  void keep_memberships(subnet::PortEnd end, bool asks);
+  std::vector<Change> changes_;          // of each host, since the last tell()
+  std::vector<std::uint32_t> to_tell_;   // hosts with changes
+  std::vector<Membership> memberships_;  // of each host
   std::vector<bool> dead_cables_;
   std::set<std::uint32_t> dead_switches_;
   std::vector<std::uint8_t> row_;  // of a table, while it is handed on

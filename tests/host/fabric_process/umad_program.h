@@ -1,7 +1,9 @@
-// UmadProgram: a program on a node of a managed fabric that asks agents by directed routes, as the test plays it.
+// UmadProgram: a program on a node of a managed fabric that asks agents by directed routes, or answers others, as the
+// test plays it.
 #pragma once
 
 #include <arpa/inet.h>
+#include <poll.h>
 #include <rdma/ib_user_mad.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -30,11 +32,13 @@ class UmadProgram {
     BOOST_REQUIRE(::send(socket_.get(), &hello, sizeof hello, 0) == sizeof hello);
   }
   /// The error, as the device's ioctl has it.
-  int register_agent(std::uint8_t qp, std::uint8_t management_class) {
+  int register_agent(std::uint8_t qp, std::uint8_t management_class, std::uint8_t version = 1,
+                     std::uint32_t methods = 0) {
     ib_user_mad_reg_req wanted{};
     wanted.qpn = qp;
     wanted.mgmt_class = management_class;
-    wanted.mgmt_class_version = 1;
+    wanted.mgmt_class_version = version;
+    std::memcpy(wanted.method_mask, &methods, sizeof methods);
     UmadIoctl ioctl;
     ioctl.request = static_cast<std::uint32_t>(IB_USER_MAD_REGISTER_AGENT);
     std::memcpy(ioctl.argument, &wanted, sizeof wanted);
@@ -79,6 +83,18 @@ class UmadProgram {
     std::memcpy(&header, message.data(), sizeof header);
     if (header.status != 0) return std::nullopt;
     return std::vector<std::byte>(message.begin() + sizeof header, message.end());
+  }
+  /// The next message for it: the header, and the MAD. Empty: none within this time.
+  std::vector<std::byte> receive(int wait_ms) {
+    pollfd ready{socket_.get(), POLLIN, 0};
+    std::vector<std::byte> message(sizeof(ib_user_mad_hdr) + wire::kMadBytes);
+    if (poll(&ready, 1, wait_ms) != 1) return {};
+    BOOST_REQUIRE(recv(socket_.get(), message.data(), message.size(), 0) == static_cast<ssize_t>(message.size()));
+    return message;
+  }
+  /// To the sender of a message that was received.
+  void respond(const std::vector<std::byte>& message) {
+    BOOST_REQUIRE(::send(socket_.get(), message.data(), message.size(), 0) == static_cast<ssize_t>(message.size()));
   }
   template <class Layout>
   typename Layout::Header get(const std::vector<std::uint8_t>& path, std::uint16_t attribute, std::uint32_t modifier) {

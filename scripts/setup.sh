@@ -19,7 +19,7 @@ packages_of() {
     arm64) echo "$(packages_of build) g++-aarch64-linux-gnu qemu-user-static mmdebstrap debian-archive-keyring" ;;
     demo)  echo "perftest ibverbs-utils ibverbs-providers" ;;
     test)  echo "perftest ibverbs-utils ibverbs-providers rdmacm-utils qperf iperf3 fio python3 python3-pyverbs python3-yaml python3-pytest
-                 python3-pytest-xdist mypy tshark opensm infiniband-diags strace iproute2 git valgrind groff-base zsh fish
+                 python3-pytest-xdist mypy tshark opensm infiniband-diags ibacm strace iproute2 git valgrind groff-base zsh fish
                  clang-19 libclang-rt-19-dev lld-19 clang-tidy-19 clang-format-19" ;;
     bench) echo "perftest ibverbs-utils ucx-utils python3 valgrind" ;;
     site)  echo "mkdocs" ;;

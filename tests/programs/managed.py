@@ -89,7 +89,7 @@ class Managed(served.Served):
         return out
 
     def wait_for(self, node, argv, pattern):
-        """Until the program says so. The manager needs its time."""
+        """What the program says, once it says so. The manager needs its time."""
         outs = []
 
         def is_said():
@@ -99,6 +99,7 @@ class Managed(served.Served):
             harness.wait_until(is_said, time.monotonic() + UP_S, f"{argv} on node {node + 1} says {pattern}")
         except Failure as failure:
             raise Failure(f"{failure}\n{outs[-1]}\n{self.log_text()}") from failure
+        return outs[-1]
 
     def lid(self, node):
         return int(re.search(r"Base lid: (\d+)", self.says(node, "ibstat"), re.M).group(1))

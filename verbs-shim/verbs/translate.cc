@@ -57,8 +57,6 @@ int infiniband_vector_of(const ibv_ah_attr& attributes, const nic::NicConfig& co
   const bool is_global = attributes.is_global != 0;
   const bool is_for_group = to.is_multicast();
   if (to == wire::kLidNone || to == wire::kLidPermissive || attributes.sl >= kServiceLevels) return EINVAL;
-  const nic::PortConfig& port = config.port(attributes.port_num);
-  if (attributes.src_path_bits >> port.lmc != 0) return EINVAL;
   if (is_global && attributes.grh.sgid_index >= config.gids_of(attributes.port_num).size()) return EINVAL;
   // 10.2.1.2: packets for a group have a GRH, which names it.
   if (is_for_group != (is_global && gid_of(attributes.grh.dgid).is_multicast())) return EINVAL;
@@ -74,7 +72,8 @@ int infiniband_vector_of(const ibv_ah_attr& attributes, const nic::NicConfig& co
   }
   into.next_hop = wire::PathAddress(to, attributes.sl);
   into.service_level = attributes.sl;
-  into.path_bits = attributes.src_path_bits;
+  constexpr std::uint8_t kPathBits = 0x7f;  // as mlx5 keeps them; the port takes as many as its LMC says
+  into.path_bits = attributes.src_path_bits & kPathBits;
   into.port = attributes.port_num;
   into.static_rate = attributes.static_rate;
   return 0;

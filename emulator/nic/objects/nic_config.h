@@ -77,10 +77,10 @@ struct PortConfig {
   std::uint8_t gids_begin = 0;                  // in NicConfig::gids
   std::uint64_t line_rate_bits_per_second = 0;  // 0: that of NicConfig::congestion
 
-  /// On InfiniBand the LID with these path bits.
+  /// On InfiniBand the LID with these path bits, of which the LMC says how many count.
   wire::PathAddress address(std::uint8_t path_bits = 0) const {
     if (medium == wire::Medium::ethernet) return mac;
-    return {wire::Lid(lid.value() | std::uint32_t{path_bits}), 0};
+    return {wire::Lid(lid.value() | (path_bits & ((1u << lmc) - 1))), 0};
   }
   bool has_lid(wire::Lid of) const { return lid != wire::kLidNone && of.value() >> lmc == lid.value() >> lmc; }
 };

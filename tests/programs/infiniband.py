@@ -72,7 +72,7 @@ def runs(context, argv, has_grh):
 
 LISTING = r"""
 at=/sys/class/infiniband/verbena0/ports/1
-for name in link_layer lid lid_mask_count sm_lid sm_sl state phys_state rate cap_mask pkeys/0 gids/0 gid_attrs/types/0; do echo "$name $(cat $at/$name)"; done
+for name in link_layer lid lid_mask_count sm_lid sm_sl state phys_state rate cap_mask pkeys/0 pkeys/127 gids/0 gid_attrs/types/0; do echo "$name $(cat $at/$name)"; done
 ls $at/gids $at/gid_attrs/ndevs
 """
 
@@ -84,7 +84,7 @@ def listings_agree(context):
         listed = fabric.run(node, ["sh", "-c", LISTING], extra=WIRE)
         number, tail = node.number, f"{node.number:02x}"
         wanted = ["link_layer InfiniBand", f"lid {number:#x}", "lid_mask_count 0", "sm_lid 0xbfff", "sm_sl 0", "state 4: ACTIVE", "phys_state 5: LinkUp", "rate 100 Gb/sec (4X EDR)",
-                  "cap_mask 0x02410868", "pkeys/0 0xffff", f"gids/0 fe80:0000:0000:0000:0056:7fff:fe2f:5b{tail}", "gid_attrs/types/0 IB/RoCE v1"]
+                  "cap_mask 0x02410868", "pkeys/0 0xffff", "pkeys/127 0x0000", f"gids/0 fe80:0000:0000:0000:0056:7fff:fe2f:5b{tail}", "gid_attrs/types/0 IB/RoCE v1"]
         lines = listed.out.splitlines()
         if lines[:len(wanted)] != wanted or "0" not in lines[len(wanted):]:
             raise Failure(f"instead of {wanted}\n{listed.describe()}")

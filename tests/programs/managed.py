@@ -209,9 +209,10 @@ def partitions(context):
     with Managed(context) as fabric:
         path = os.path.join(fabric.folder.name, "partitions.conf")
         with open(path, "w", encoding="utf-8") as file:
-            file.write("Default=0x7fff, ipoib : ALL=limited, SELF=full ;\n")
+            file.write("Default=0x7fff, ipoib : ALL=limited, SELF=full ;\nOther=0x0005 : ALL=full ;\n")
         fabric.start_manager(options=f"-P {path}")
         fabric.wait_for(3, ["smpquery", "pkeys", "-D", "0"], r"0x7fff")
+        fabric.wait_for(3, ["sh", "-c", "cd /sys/class/infiniband/verbena0/ports/1/pkeys; echo $(cat *)"], r"(?=.*0x7fff)(?=.*0x8005)")
         harness.pair(fabric, PINGPONG, PINGPONG + ["{server}"], nodes=[fabric.nodes[0], fabric.nodes[3]])
         limited = harness.Pair(fabric, PINGPONG, PINGPONG + ["{server}"], nodes=[fabric.nodes[1], fabric.nodes[3]])
         if limited.client.wait(time.monotonic() + UP_S) in (None, 0) or "transport retry counter exceeded" not in limited.client.err:

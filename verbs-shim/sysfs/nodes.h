@@ -49,6 +49,10 @@ constexpr Row file(const char* path, ContentWriter write, unsigned argument = 0)
 constexpr Row gid_file(const char* path, ContentWriter write, unsigned index) {
   return {path, NodeKind::file, nullptr, write, index, has_gid};
 }
+/// Of an entry of the P_Key table. On Ethernet there is the first one alone.
+constexpr Row pkey_file(const char* path, unsigned index) {
+  return {path, NodeKind::file, nullptr, write_pkey, index, has_pkey};
+}
 /// The network interface of such an entry. On InfiniBand no entry has one.
 constexpr Row device_file(const char* path, unsigned index) {
   return {path, NodeKind::file, nullptr, write_network_device, index, has_network_device};
@@ -245,8 +249,29 @@ constexpr Row kRows[] = {
     file(PORT "/link_layer", write_link_layer),
     file(PORT "/phys_state", write_physical_state),
     directory(PORT "/pkeys"),
-    file(PORT "/pkeys/0", write_pkey, 0),
-    file(PORT "/rate", write_rate),
+#define VERBENA_PKEY(tens, ones) pkey_file(PORT "/pkeys/" #tens #ones, 10 * tens + ones),
+#define VERBENA_TEN_PKEYS(tens) VERBENA_EIGHT_PKEYS(tens) VERBENA_PKEY(tens, 8) VERBENA_PKEY(tens, 9)
+#define VERBENA_EIGHT_PKEYS(tens)                                                                               \
+  VERBENA_PKEY(tens, 0)                                                                                         \
+  VERBENA_PKEY(tens, 1) VERBENA_PKEY(tens, 2) VERBENA_PKEY(tens, 3) VERBENA_PKEY(tens, 4) VERBENA_PKEY(tens, 5) \
+      VERBENA_PKEY(tens, 6) VERBENA_PKEY(tens, 7)
+    pkey_file(PORT "/pkeys/0", 0),
+    pkey_file(PORT "/pkeys/1", 1),
+    pkey_file(PORT "/pkeys/2", 2),
+    pkey_file(PORT "/pkeys/3", 3),
+    pkey_file(PORT "/pkeys/4", 4),
+    pkey_file(PORT "/pkeys/5", 5),
+    pkey_file(PORT "/pkeys/6", 6),
+    pkey_file(PORT "/pkeys/7", 7),
+    pkey_file(PORT "/pkeys/8", 8),
+    pkey_file(PORT "/pkeys/9", 9),
+    VERBENA_TEN_PKEYS(1) VERBENA_TEN_PKEYS(2) VERBENA_TEN_PKEYS(3) VERBENA_TEN_PKEYS(4) VERBENA_TEN_PKEYS(5)
+        VERBENA_TEN_PKEYS(6) VERBENA_TEN_PKEYS(7) VERBENA_TEN_PKEYS(8) VERBENA_TEN_PKEYS(9) VERBENA_TEN_PKEYS(10)
+            VERBENA_TEN_PKEYS(11) VERBENA_EIGHT_PKEYS(12)
+#undef VERBENA_EIGHT_PKEYS
+#undef VERBENA_TEN_PKEYS
+#undef VERBENA_PKEY
+                file(PORT "/rate", write_rate),
     file(PORT "/sm_lid", write_manager_lid),
     file(PORT "/sm_sl", write_manager_level),
     file(PORT "/state", write_port_state),

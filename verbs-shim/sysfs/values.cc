@@ -143,6 +143,9 @@ std::size_t write_number(char* into, std::size_t size, const char* format, unsig
 }
 }  // namespace
 
+bool has_pkey(const host::DeviceIdentity& of, unsigned index) {
+  return of.is_infiniband || index == 0;
+}
 bool has_network_device(const host::DeviceIdentity& of, unsigned index) {
   return !of.is_infiniband && has_gid(of, index);
 }

@@ -35,6 +35,7 @@ std::size_t write_device_number(char* into, std::size_t size, const host::Device
 std::size_t write_numa_node(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
 /// Whether the GID table has this entry on the link: the length of gids/ is gid_tbl_len of ibv_query_port.
 bool has_gid(const host::DeviceIdentity& of, unsigned index);
+bool has_pkey(const host::DeviceIdentity& of, unsigned index);
 std::size_t write_gid(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
 /// Of an entry of the GID table, as write_gid_type().
 std::size_t write_network_device(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);

@@ -171,8 +171,12 @@ void read_element_fault(const Value& map, const ElementRow& row, const ElementNa
   fault.trigger = read_trigger(section, "at", names, scenario);
   read_keys(section, row, said);
   if (row.ends_by_itself) read_length(section, fault.trigger, said);
-  if (row.kind == fabric::FaultKind(Change::pause_storm) && !scenario.topology.qos)
-    complain(map.place(), "pause-storm: this topology has no traffic classes, and nobody pauses: write qos: in it");
+  if (row.kind == fabric::FaultKind(Change::pause_storm)) {
+    if (scenario.topology.medium == wire::Medium::infiniband)
+      complain(map.place(), "pause-storm: InfiniBand has credits, and nobody pauses: write node-freeze: or link-rate:");
+    if (!scenario.topology.qos)
+      complain(map.place(), "pause-storm: this topology has no traffic classes, and nobody pauses: write qos: in it");
+  }
   if (row.in_between) fault.flap = flap_of(section, fault.trigger, said, *row.in_between, scenario);
   const ElementRow* const undo = fabric::find_element(row.undo);
   const bool ends = undo != nullptr && (fault.trigger.until || fault.trigger.lasting);

@@ -251,10 +251,11 @@ constexpr Row kRows[] = {
     directory(PORT "/pkeys"),
 #define VERBENA_PKEY(tens, ones) pkey_file(PORT "/pkeys/" #tens #ones, 10 * tens + ones),
 #define VERBENA_TEN_PKEYS(tens) VERBENA_EIGHT_PKEYS(tens) VERBENA_PKEY(tens, 8) VERBENA_PKEY(tens, 9)
-#define VERBENA_EIGHT_PKEYS(tens)                                                                               \
-  VERBENA_PKEY(tens, 0)                                                                                         \
-  VERBENA_PKEY(tens, 1) VERBENA_PKEY(tens, 2) VERBENA_PKEY(tens, 3) VERBENA_PKEY(tens, 4) VERBENA_PKEY(tens, 5) \
-      VERBENA_PKEY(tens, 6) VERBENA_PKEY(tens, 7)
+#define VERBENA_EIGHT_PKEYS(tens) \
+  VERBENA_PKEY(tens, 0)           \
+  VERBENA_PKEY(tens, 1)           \
+  VERBENA_PKEY(tens, 2)           \
+  VERBENA_PKEY(tens, 3) VERBENA_PKEY(tens, 4) VERBENA_PKEY(tens, 5) VERBENA_PKEY(tens, 6) VERBENA_PKEY(tens, 7)
     pkey_file(PORT "/pkeys/0", 0),
     pkey_file(PORT "/pkeys/1", 1),
     pkey_file(PORT "/pkeys/2", 2),

@@ -24,6 +24,8 @@ using Error = std::optional<std::string>;  // nothing: fine
 
 constexpr std::size_t kNamesSuggestedFrom = 2000;
 constexpr const char* kNoClasses = "this fabric has no traffic classes, and nobody pauses: serve it with --qos";
+constexpr const char* kNoPauses =
+    "InfiniBand has credits, and nobody pauses: freeze the node (node-freeze NODE), or slow its link (link-rate)";
 constexpr std::uint64_t kRateMax = 100'000'000'000'000;
 
 std::string no_rate(const std::string& text) {
@@ -199,6 +201,11 @@ bool has_classes(const ElementRow& row) {
   });
 }
 
+Error why_no_pauses(const Topology& topology) {
+  if (topology.medium == wire::Medium::infiniband) return kNoPauses;
+  return topology.qos ? std::nullopt : Error(kNoClasses);
+}
+
 // -- A change that nobody spelled -------------------------------------------------------------------------------------
 
 Error what_is_wrong(element_value::RateOf value, const Topology&, const ElementDetails& said) {
@@ -211,7 +218,7 @@ Error what_is_wrong(element_value::TimeOf value, const Topology&, const ElementD
   return fits ? std::nullopt : Error(no_time(std::to_string(time.ns) + "ns"));
 }
 Error what_is_wrong(element_value::ClassesOf, const Topology& topology, const ElementDetails&) {
-  return topology.qos ? std::nullopt : Error(kNoClasses);
+  return why_no_pauses(topology);
 }
 template <class Value>
 Error what_is_wrong(Value, const Topology&, const ElementDetails&) {
@@ -238,7 +245,8 @@ Parsed parse_element(const Topology& topology, const ElementRow& row, const Fabr
   const bool is_all = row.subject == Subject::pairs_or_all && words.size() == 1;
   if (!is_all && (words.size() < least || words.size() > most))
     return Failure{"that is not how it goes: " + usage_of(row)};
-  if (has_classes(row) && !topology.qos) return Failure{std::string(kNoClasses)};
+  if (has_classes(row))
+    if (auto wrong = why_no_pauses(topology)) return Failure{std::move(*wrong)};
   ElementDetails said;
   if (!is_all)
     if (auto wrong = take_subject(topology, row.subject, words[1], said)) return Failure{std::move(*wrong)};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
+#include "emulator/fabric/qos.h"
 #include "emulator/fabric/rails.h"
 #include "emulator/host/fabric_process/fabric_commands.h"
 #include "tests/support/toy_element_row.h"
@@ -25,6 +26,18 @@ BOOST_AUTO_TEST_CASE(a_row_more_is_read_by_its_subject_and_value) {
   BOOST_TEST(parse_element(topology, link_dim(), {"link-dim", "n9-s1", "0"}).error().starts_with("there is no link"));
   BOOST_TEST(parse_element(topology, link_dim(), {"link-dim", "n1-s1"}).error() ==
              "that is not how it goes: link-dim LINK RATE");
+}
+
+BOOST_AUTO_TEST_CASE(nobody_pauses_without_classes_or_on_infiniband) {
+  fabric::Topology topology = fabric::star(2, {});
+  const auto error = [&] {
+    return parse_element(topology, fabric::element_row(fabric::ElementChange::Kind::pause_storm), {"pause-storm", "n1"})
+        .error();
+  };
+  BOOST_TEST(error().starts_with("this fabric has no traffic classes"));
+  topology.medium = wire::Medium::infiniband;
+  topology.qos = fabric::infiniband_qos();
+  BOOST_TEST(error().starts_with("InfiniBand has credits, and nobody pauses"));
 }
 
 BOOST_AUTO_TEST_CASE(a_nodes_name_stands_for_all_of_its_rails) {

@@ -66,6 +66,7 @@ BOOST_AUTO_TEST_CASE(a_dscp_is_the_workloads_or_the_nics) {
 
 BOOST_AUTO_TEST_CASE(a_pause_storm_needs_somebody_who_listens) {
   check_error(with("faults: [^{pause-storm: n3}]\n"), "this topology has no traffic classes");
+  check_error(with("wire: infiniband\nfaults: [^{pause-storm: n3}]\n"), "InfiniBand has credits, and nobody pauses");
   std::string text = with_qos("lossless: 3", "faults: [{pause-storm: n3, class: [3, 4], at: 1ms, for: 2ms}]\n");
   std::erase(text, '^');
   const auto scenario = good(text);

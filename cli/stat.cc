@@ -78,6 +78,13 @@ std::string pauses_text(const FabricSnapshot& seen) {
   return text;
 }
 
+/// Of a managed subnet whose tables lead packets round.
+std::string loops_text(const FabricSnapshot& seen) {
+  std::string text;
+  for (const fabric::ForwardingLoop& loop : seen.loops) text += fmt::format("loop: {}\n", host::loop_text(seen, loop));
+  return text;
+}
+
 /// Those that have counted something, in the order of the alphabet.
 std::map<std::string, std::uint64_t> counters_of(const FabricSnapshot& seen, const FabricSnapshot::Node& node) {
   std::map<std::string, std::uint64_t> counters;
@@ -113,10 +120,10 @@ void show(const StatOptions& options, FabricSnapshot seen, std::optional<FabricS
     fmt::print("{}\n", host::json_of(seen).dump());
   } else {
     const double seconds = before ? static_cast<double>((seen.uptime - before->uptime).ns) * 1e-9 : 0;
-    fmt::print("fabric '{}': {} lost, {} overflowed, {} vanished, {} marked\n{}\n{}{}{}", options.fabric,
+    fmt::print("fabric '{}': {} lost, {} overflowed, {} vanished, {} marked\n{}{}\n{}{}{}", options.fabric,
                wire::counted(seen.network.lost, "frame"), seen.network.overflowed, seen.network.vanished,
-               seen.network.marked, pauses_text(seen), links_text(seen, before ? &*before : nullptr, seconds),
-               nodes_text(seen), rules_text(seen));
+               seen.network.marked, pauses_text(seen), loops_text(seen),
+               links_text(seen, before ? &*before : nullptr, seconds), nodes_text(seen), rules_text(seen));
     if (!options.watch.empty()) fmt::print("\n");
     before = std::move(seen);
   }

@@ -141,6 +141,14 @@ struct PauseDeadlock {
   std::string text(const Topology& topology) const;
 };
 
+/// Forwarding tables of a managed subnet lead packets for these LIDs round and round, until a queue's head is too old.
+struct ForwardingLoop {
+  std::uint16_t lid = 0;   // the lowest one
+  std::uint32_t lids = 0;  // how many go this way
+  std::vector<LinkId> links;
+  bool operator==(const ForwardingLoop&) const = default;
+};
+
 struct LinkStatistics {
   std::uint64_t frames = 0;  // accepted for transmission
   std::uint64_t octets = 0;

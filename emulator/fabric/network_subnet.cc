@@ -95,4 +95,9 @@ PortTraffic NetworkSubnet::traffic(Time now, std::uint32_t vertex, std::uint8_t 
   return traffic;
 }
 
+std::vector<ForwardingLoop> NetworkSubnet::loops(const Network& network, std::size_t most) {
+  const auto& subnet = network.state_->subnet;
+  return subnet != nullptr ? subnet->loops(most) : std::vector<ForwardingLoop>();
+}
+
 }  // namespace verbena::fabric

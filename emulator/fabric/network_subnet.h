@@ -103,6 +103,9 @@ class NetworkSubnet {
 
   // -- What can be seen -----------------------------------------------------------------------------------------------
   PortTraffic traffic(Time now, std::uint32_t vertex, std::uint8_t port) const;
+  /// As the tables are now, by ports that data can pass; at most so many. Of a network that is not managed: none. Looks
+  /// at each LID in each switch.
+  static std::vector<ForwardingLoop> loops(const Network& network, std::size_t most);
 
  private:
   Network::State& state_;

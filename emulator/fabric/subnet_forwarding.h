@@ -43,6 +43,8 @@ class SubnetForwarding {
   /// It was to leave by the direction.
   void is_discarded(DirectionNumber number) { ++ports_[number].traffic.sent_discards; }
   Duration head_of_queue_life(DirectionNumber number) const;
+  /// As NetworkSubnet::loops(). In forwarding_loops.cc.
+  std::vector<ForwardingLoop> loops(std::size_t most) const;
 
   // -- What changes ---------------------------------------------------------------------------------------------------
   /// The cable, or the switch at one of its ends, is dead or is there again.
@@ -82,6 +84,7 @@ class SubnetForwarding {
   wire::LocalRouteHeader lrh_of(FrameNumber frame) const;
   bool owns(std::uint32_t host, wire::Lid lid) const;
   DirectionNumber way_of(const Switch& from, std::uint8_t port) const;
+  DirectionNumber data_way(std::size_t from, std::uint32_t lid) const;
   void relay(Time now, DirectionNumber number, FrameNumber frame);
   bool find_way(Port& in, const Switch& at, FrameNumber frame);
   bool find_group_ways(Port& in, const Switch& at, FrameNumber frame);

@@ -53,6 +53,43 @@ BOOST_AUTO_TEST_CASE(packet_follows_the_tables_of_two_switches) {
   BOOST_TEST(net.seen_wrong == 0);
 }
 
+BOOST_AUTO_TEST_CASE(tables_that_lead_round_are_named) {
+  Managed net(triangle());
+  net.set_up();
+  constexpr std::uint32_t s1 = 3, s2 = 4, s3 = 5;
+  net.route(s1, {1, 2, 3});
+  net.route(s2, {2, 1, 3});
+  net.route(s3, {3, 2, 1});
+  BOOST_TEST(NetworkSubnet::loops(net.network, 16).empty());
+  // LIDs 1 and 3 go s1, s2, s3 and back to s1; of LID 2, s1 and s2 name each other by one cable, which drops.
+  net.route(s1, {2, 2, 2});
+  net.route(s2, {3, 2, 3});
+  net.route(s3, {3, 3, 3});
+  const auto loops = NetworkSubnet::loops(net.network, 16);
+  BOOST_TEST_REQUIRE(loops.size() == 1u);
+  BOOST_TEST((loops[0].lid == 1 && loops[0].lids == 2 && loops[0].links.size() == 3));
+  const Topology& topology = net.network.topology();
+  std::vector<std::uint32_t> from;
+  for (const LinkId link : loops[0].links)
+    from.push_back(link.backward ? topology.cables[link.cable].b : topology.cables[link.cable].a);
+  std::ranges::sort(from);
+  BOOST_TEST((from == std::vector<std::uint32_t>{s1, s2, s3}));
+  BOOST_TEST(NetworkSubnet::loops(net.network, 0).empty());
+  net.set_state(s2, 3, wire::PortState::init);
+  BOOST_TEST(NetworkSubnet::loops(net.network, 16).empty());
+}
+
+BOOST_AUTO_TEST_CASE(two_cables_between_two_switches_make_a_loop) {
+  Managed net(two_trunks());
+  net.set_up();
+  net.route(4, {1, 2, 3, 3});
+  net.route(5, {3, 3, 1, 4});  // for LID 4 back by the other cable
+  const auto loops = NetworkSubnet::loops(net.network, 16);
+  BOOST_TEST_REQUIRE(loops.size() == 1u);
+  BOOST_TEST((loops[0].lid == 4 && loops[0].lids == 1 && loops[0].links.size() == 2));
+  BOOST_TEST((loops[0].links[0].cable != loops[0].links[1].cable));
+}
+
 BOOST_AUTO_TEST_CASE(host_takes_only_what_is_for_a_lid_of_its_port) {
   Pair net;
   net.route(Pair::s2, {3, 3, 2, 1});  // n3's and n4's are mixed up

@@ -178,6 +178,10 @@ def second_manager(context):
         fabric.wait_for(1, ["sminfo"], rf"sm lid {fabric.lid(3)} ")
 
 
+def carried(fabric, link):
+    return {one["name"]: one["frames"] for one in fabric.stat()["links"]}[link]
+
+
 PINGPONG = ["ibv_rc_pingpong", "-p", "{port}", "-n", "200", "-c"]
 
 
@@ -186,13 +190,10 @@ def data(context):
     with Managed(context) as fabric:
         fabric.start_manager()
 
-        def carried(link):
-            return {one["name"]: one["frames"] for one in fabric.stat()["links"]}[link]
-
         def run():
             harness.pair(fabric, PINGPONG, PINGPONG + ["{server}"], nodes=[fabric.nodes[0], fabric.nodes[3]])
         run()
-        if carried("S1->S2") < 200 or carried("S1->S3") != 0:
+        if carried(fabric, "S1->S2") < 200 or carried(fabric, "S1->S3") != 0:
             raise Failure(f"the packets did not go the direct way: {fabric.stat()['links']}")
         counted = fabric.expect(1, ["perfquery", "-x", str(fabric.lid(3)), "1"], r"PortXmitPkts:\.+\d+$")
         if int(re.search(r"PortXmitPkts:\.+(\d+)$", counted, re.M).group(1)) < 200:
@@ -200,7 +201,7 @@ def data(context):
         fabric.fault("link-down", "S1-S2")
         fabric.wait_for(0, ["ibtracert", str(fabric.lid(0)), str(fabric.lid(3))], r'"S3"[\s\S]*^To ca')
         run()
-        if carried("S1->S3") < 200:
+        if carried(fabric, "S1->S3") < 200:
             raise Failure(f"the packets did not go around: {fabric.stat()['links']}")
 
 
@@ -219,6 +220,44 @@ def partitions(context):
             raise Failure(f"limited members hear each other\n{limited.describe()}")
 
 
+def tables_lead_round(context):
+    """opensm is given a file of tables that lead one LID round and round. `verbena stat` says so, and the subnet lives on."""
+    with Managed(context) as fabric:
+        first = fabric.start_manager()
+        lid = fabric.lid(3)
+        tables, switch = [], None
+        for line in fabric.says(0, "dump_fts").splitlines():
+            if found := re.match(r"Unicast lids .*\((.*)\):", line):
+                switch = found.group(1)
+            if line.startswith(f"0x{lid:04x} "):
+                line = re.sub(r"^(0x\w+) \d+", lambda row: f"{row.group(1)} {ROUND[switch]}", line)
+            tables.append(line)
+        path = os.path.join(fabric.folder.name, "tables.txt")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("\n".join(tables) + "\n")
+        if fabric.stat()["loops"]:
+            raise Failure(f"loops in opensm's own tables: {fabric.stat()['loops']}")
+        first.signal_group(signal.SIGKILL)
+        second = fabric.start_manager(log="file.log", options=f"-R file -U {path}")
+        wanted = [{"lid": lid, "lids": 1, "links": ["S1->S2", "S2->S3", "S3->S1"]}]
+        harness.wait_until(lambda: fabric.stat()["loops"] == wanted, time.monotonic() + UP_S, "the loop is named", [second])
+        if f"loop: LID {lid} goes round: S1->S2 S2->S3 S3->S1" not in fabric.command("stat"):
+            raise Failure(fabric.command("stat"))
+        # However fast packets go round, commands and managers are heard.
+        lost = harness.Pair(fabric, PINGPONG, PINGPONG + ["{server}"], nodes=[fabric.nodes[0], fabric.nodes[3]])
+        harness.wait_until(lambda: carried(fabric, "S3->S1") > 10000, time.monotonic() + UP_S, "packets go round", [lost.server])
+        for program in (lost.client, lost.server):
+            program.signal_group(signal.SIGKILL)
+            program.wait(time.monotonic() + UP_S)
+        second.signal_group(signal.SIGKILL)
+        third = fabric.start_manager(log="third.log")
+        harness.wait_until(lambda: not fabric.stat()["loops"], time.monotonic() + UP_S, "the loop is mended", [third])
+        harness.pair(fabric, PINGPONG, PINGPONG + ["{server}"], nodes=[fabric.nodes[0], fabric.nodes[3]])
+
+
+ROUND = {"first switch": "003", "S2": "005", "S3": "001"}  # out of TOPOLOGY's switches, each to the next one
+
+
 def tests(context):
     return [("ports wait for a manager", lambda: before_a_manager(context)),
             ("opensm brings the fabric up", lambda: brought_up(context)),
@@ -226,5 +265,6 @@ def tests(context):
             ("a cable dies and comes back", lambda: cable_dies(context)),
             ("a switch dies and comes back", lambda: switch_dies(context)),
             ("packets follow the manager", lambda: data(context)),
+            ("tables that lead round are named", lambda: tables_lead_round(context)),
             ("limited members hear full ones alone", lambda: partitions(context)),
             ("a second manager takes over", lambda: second_manager(context))]

@@ -102,6 +102,10 @@ void fields(Way& way, In<Way, fabric::PauseDeadlock>& value) {
   way(value.time, value.traffic_class, value.links);
 }
 template <class Way>
+void fields(Way& way, In<Way, fabric::ForwardingLoop>& value) {
+  way(value.lid, value.lids, value.links);
+}
+template <class Way>
 void fields(Way& way, In<Way, FabricSnapshot::Cable>& value) {
   way(value.a, value.b);
 }
@@ -124,8 +128,8 @@ void fields(Way& way, In<Way, FabricCaptureCounts>& value) {
 }
 template <class Way>
 void fields(Way& way, In<Way, FabricSnapshot>& value) {
-  way(value.fabric, value.uptime, value.network, value.strays, value.has_classes, value.deadlock, value.names,
-      value.rails, value.cables, value.links, value.nodes, value.faults, value.crashed, value.cut_off,
+  way(value.fabric, value.uptime, value.network, value.strays, value.has_classes, value.deadlock, value.loops,
+      value.names, value.rails, value.cables, value.links, value.nodes, value.faults, value.crashed, value.cut_off,
       value.counter_names, value.counters_complete, value.capture);
   if (value.has_classes)
     for (auto& link : value.links) way(link.pauses);
@@ -303,6 +307,10 @@ bool is_sound(const FabricSnapshot& snapshot) {
          std::ranges::all_of(snapshot.nodes,
                              [&](const FabricSnapshot::Node& node) {
                                return node.counters.empty() || node.counters.size() == snapshot.counter_names.size();
+                             }) &&
+         std::ranges::all_of(snapshot.loops,
+                             [&](const fabric::ForwardingLoop& loop) {
+                               return !loop.links.empty() && std::ranges::all_of(loop.links, is_link);
                              }) &&
          (!snapshot.deadlock ||
           (!snapshot.deadlock->links.empty() && std::ranges::all_of(snapshot.deadlock->links, is_link)));

@@ -62,8 +62,9 @@ struct FabricSnapshot {
   std::uint64_t strays = 0;
   bool has_classes = false;  // traffic classes, which may be paused
   std::optional<fabric::PauseDeadlock> deadlock;
-  std::vector<std::string> names;  // of vertices
-  std::uint32_t rails = 1;         // of a node: its ports follow one another in `nodes`
+  std::vector<fabric::ForwardingLoop> loops;  // of a managed subnet; not all if there are many
+  std::vector<std::string> names;             // of vertices
+  std::uint32_t rails = 1;                    // of a node: its ports follow one another in `nodes`
   std::vector<Cable> cables;
   std::vector<Link> links;  // of each cable the forward direction, then the backward one
   std::vector<Node> nodes;

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "emulator/host/fabric_process/step_clock.h"
 #include "emulator/host/os/clock.h"
 #include "emulator/host/os/spin_lock.h"
 
@@ -162,8 +163,10 @@ void FabricProcess::run(int stop_descriptor) {
   Time service_at{};
   Time give_back_at{};
   PassClock clock;
+  StepClock steps;
+  Time due = kNever;
   for (;;) {
-    const Time now = clock.now();
+    const Time now = steps.advance(clock.now(), due);
     if (ports_->pass(now)) {
       patience.found(now);
       core_lease_.moved(now);
@@ -177,7 +180,7 @@ void FabricProcess::run(int stop_descriptor) {
       ports_->give_cores_back();
       give_back_at = now + kGiveBackInterval;
     }
-    const Time due = ports_->network_deadline().value_or(kNever);
+    due = ports_->network_deadline().value_or(kNever);
     if (due <= now && !ports_->gathers()) continue;
     if (ports_->gathers() || patience.looks_on(now, due, *ports_)) {
       cpu_pause();

@@ -2,10 +2,13 @@
 
 #include <atomic>
 
+#include "emulator/fabric/network_subnet.h"
 #include "emulator/host/node/node_directory.h"
 
 namespace verbena::host {
 namespace {
+
+constexpr std::size_t kLoopsMax = 16;
 
 void add_elements(Time now, const SnapshotSources& sources, FabricSnapshot& into) {
   const fabric::Network& network = sources.ports.network();
@@ -73,6 +76,7 @@ FabricSnapshot take_snapshot(Time now, const SnapshotSources& sources) {
   snapshot.network = sources.ports.network().statistics();
   snapshot.strays = sources.ports.strays();
   snapshot.deadlock = sources.ports.network().pause_deadlock();
+  snapshot.loops = fabric::NetworkSubnet::loops(sources.ports.network(), kLoopsMax);
   add_elements(now, sources, snapshot);
   add_nodes(sources, snapshot);
   snapshot.counter_names.reserve(nic::kCounters);

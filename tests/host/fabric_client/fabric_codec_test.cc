@@ -30,6 +30,7 @@ FabricSnapshot snapshot(bool has_classes) {
     seen.links[4].pauses.paused[7] = seconds(1);
     seen.links[4].pauses.paused_now = 0x88;
     seen.deadlock = fabric::PauseDeadlock{Time{5}, 3, {{2, false}, {2, true}}};
+    seen.loops = {{8, 300, {{2, false}, {1, true}}}, {UINT16_MAX, 1, {{2, true}}}};
   }
   seen.nodes.resize(2);
   seen.nodes[0].counters = {0, 1, UINT64_MAX};
@@ -183,6 +184,8 @@ BOOST_AUTO_TEST_CASE(snapshot_that_names_what_it_lacks_is_refused) {
   BOOST_TEST(is_refused([](FabricSnapshot& seen) { seen.cut_off[0].second = 4; }));
   BOOST_TEST(is_refused([](FabricSnapshot& seen) { seen.deadlock->links[0].cable = 3; }));
   BOOST_TEST(is_refused([](FabricSnapshot& seen) { seen.deadlock->links.clear(); }));
+  BOOST_TEST(is_refused([](FabricSnapshot& seen) { seen.loops[1].links[0].cable = 3; }));
+  BOOST_TEST(is_refused([](FabricSnapshot& seen) { seen.loops[0].links.clear(); }));
   BOOST_TEST(is_refused([](FabricSnapshot& seen) { seen.rails = 0; }));
   for (const FabricHello& hello :
        {FabricHello{2, 1, {1}, ""}, FabricHello{1, 2, {1}, ""}, FabricHello{1, 0, {}, ""}, FabricHello{0, 17, {}, ""}})

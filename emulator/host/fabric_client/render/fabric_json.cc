@@ -98,6 +98,17 @@ Json cut_off_of(const FabricSnapshot& snapshot) {
   return cut_off;
 }
 
+Json loops_of(const FabricSnapshot& snapshot) {
+  Json loops = Json::array();
+  for (const fabric::ForwardingLoop& loop : snapshot.loops) {
+    Json links = Json::array();
+    for (const fabric::LinkId link : loop.links)
+      links.push_back(link_name(snapshot, 2 * link.cable + (link.backward ? 1 : 0)));
+    loops.push_back({{"lid", loop.lid}, {"lids", loop.lids}, {"links", std::move(links)}});
+  }
+  return loops;
+}
+
 }  // namespace
 
 Json json_of(const FabricSnapshot& snapshot) {
@@ -115,6 +126,7 @@ Json json_of(const FabricSnapshot& snapshot) {
               {"faults", faults_of(snapshot)},
               {"crashed", crashed_of(snapshot)},
               {"cut_off", cut_off_of(snapshot)},
+              {"loops", loops_of(snapshot)},
               {"counter_names", snapshot.counter_names},
               {"counters_complete", snapshot.counters_complete}};
   if (snapshot.rails != 1) all["rails"] = snapshot.rails;

@@ -30,6 +30,15 @@ std::string deadlock_text(const FabricSnapshot& snapshot) {
   return text + name(deadlock.links.front());
 }
 
+std::string loop_text(const FabricSnapshot& snapshot, const fabric::ForwardingLoop& loop) {
+  std::string text = fmt::format("LID {}", loop.lid);
+  if (loop.lids > 1) text += fmt::format(" and {} more", loop.lids - 1);
+  text += loop.lids > 1 ? " go round:" : " goes round:";
+  for (const fabric::LinkId link : loop.links)
+    text += " " + link_name(snapshot, 2 * link.cable + (link.backward ? 1 : 0));
+  return text;
+}
+
 std::string faults_text(const FabricSnapshot& snapshot) {
   std::string text;
   for (const FabricSnapshot::Fault& fault : snapshot.faults)

@@ -19,6 +19,8 @@ std::string link_name(const FabricSnapshot& snapshot, std::size_t link);
 std::string pair_name(const FabricSnapshot& snapshot, std::size_t pair);
 /// "class 3: s1->s2 waits for s2->s1 waits for s1->s2"; there is a deadlock.
 std::string deadlock_text(const FabricSnapshot& snapshot);
+/// "LID 8 and 2 more go round: s1->s2 s2->s3 s3->s1", one of the snapshot's.
+std::string loop_text(const FabricSnapshot& snapshot, const fabric::ForwardingLoop& loop);
 /// What is wrong now, a line each: faults of packets, then what is dead or cut off.
 std::string faults_text(const FabricSnapshot& snapshot);
 

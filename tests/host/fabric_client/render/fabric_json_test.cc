@@ -63,7 +63,7 @@ const std::string kNames = R"("counter_names":["b","none","a"],)";
 BOOST_AUTO_TEST_CASE(snapshot_without_classes_or_counters_has_no_keys_for_them) {
   BOOST_TEST(json_of(snapshot()).dump() ==
              kBeginning + "null},\"links\":[" + kLink + "}," + kDeadLink + "}],\"nodes\":[" + kNode +
-                 R"(}],"faults":[],"crashed":[],"cut_off":[],)" + kNames + R"("counters_complete":false})");
+                 R"(}],"faults":[],"crashed":[],"cut_off":[],"loops":[],)" + kNames + R"("counters_complete":false})");
 }
 
 BOOST_AUTO_TEST_CASE(snapshot_with_everything_has_every_key) {
@@ -82,14 +82,17 @@ BOOST_AUTO_TEST_CASE(snapshot_with_everything_has_every_key) {
   seen.capture = FabricCaptureCounts{1, std::nullopt, 2};
   const std::string faults = R"("faults":[{"number":1,"link":"n1-s1","rule":"drop \"1%\"","hits":17}],)";
   const std::string ends = R"("crashed":["s1"],"cut_off":["n1->s1"])";
+  seen.loops = {{8, 3, {{0, false}, {0, true}}}};
+  const std::string loops = R"("loops":[{"lid":8,"lids":3,"links":["n1->s1","s1->n1"]}],)";
   const std::string pauses = R"(,"pauses":{"3":{"sent":1,"received":0,"paused_ns":0,"paused":false},)"
                              R"("5":{"sent":0,"received":2,"paused_ns":3,"paused":true}}},)";
   BOOST_TEST(json_of(seen).dump() ==
              kBeginning + R"("class 3: n1->s1 waits for s1->n1 waits for n1->s1"},"links":[)" + kLink + pauses +
                  kDeadLink + R"(,"pauses":{}}],"nodes":[)" + kNode + R"(,"counters":{"b":3,"a":1}}],)" + faults + ends +
-                 "," + kNames +
+                 "," + loops + kNames +
                  R"("counters_complete":true,"capture":{"frames_missing":1,"missing_from_ns":null,"frames_cut":2}})");
   BOOST_TEST(faults_json(seen).dump() == "{" + faults + R"("down":["s1->n1"],)" + ends + "}");
   BOOST_TEST(faults_text(seen) ==
              "1  n1-s1  drop \"1%\"  (17 hits)\n-  s1->n1  down\n-  s1  crashed\n-  n1->s1  cut off\n");
+  BOOST_TEST(loop_text(seen, seen.loops[0]) == "LID 8 and 2 more go round: n1->s1 s1->n1");
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <map>
+#include <utility>
 
 #include "wire/printable.h"
 
@@ -13,6 +14,8 @@ namespace verbena::subnet {
 namespace {
 
 constexpr std::size_t kPortsMax = 254;  // 255 stands for all ports
+constexpr std::string_view kNodeForm = "Switch 8 \"S1\"";
+constexpr std::string_view kGuidForm = "write up to 16 hexadecimal digits, such as 2c9020040a0e1";
 
 struct Speed {
   std::string_view name;
@@ -26,6 +29,21 @@ struct Width {
   std::uint8_t code;
 };
 constexpr std::array kWidths{Width{"1x", 1}, Width{"4x", 2}, Width{"8x", 4}, Width{"12x", 8}, Width{"2x", 16}};
+
+/// What stands in front of a node, and the most that it may be.
+struct Key {
+  std::string_view name;
+  std::uint64_t most;
+};
+constexpr std::uint64_t kGuidMost = UINT64_MAX;
+constexpr std::array kKeys{Key{"vendid", 0xffffff},      Key{"devid", 0xffff},     Key{"sysimgguid", kGuidMost},
+                           Key{"switchguid", kGuidMost}, Key{"caguid", kGuidMost}, Key{"rtguid", kGuidMost}};
+
+/// Of the file: both count from 1, columns in octets.
+struct Place {
+  std::size_t line = 0;
+  std::size_t column = 0;
+};
 
 bool is_space(char one) {
   return one == ' ' || one == '\t' || one == '\r';
@@ -54,6 +72,11 @@ class Words {
     if (left_.empty() || left_.front() != one) return false;
     left_.remove_prefix(1);
     return true;
+  }
+  /// Where the next word stands, or would.
+  const char* here() {
+    skip_space();
+    return left_.data();
   }
   /// What stands between two signs.
   std::optional<std::string_view> between(char open, char close) {
@@ -91,28 +114,64 @@ std::optional<Number> number_of(std::string_view text, int base) {
   return value;
 }
 
-/// What a comment says of a link, "4xQDR", or nothing.
-void read_link(std::string_view comment, PortPlan& into) {
-  Words words(comment);
-  words.skip('#');
-  for (;;) {
-    while (words.between('"', '"')) {
-    }
-    const std::string_view word = words.word();
-    if (word.empty() && !words.skip('[') && !words.skip(']') && !words.skip('(') && !words.skip(')') &&
-        !words.skip('"') && !words.skip('#'))
-      return;
-    for (const Width& width : kWidths) {
-      if (!word.starts_with(width.name)) continue;
-      for (const Speed& speed : kSpeeds) {
-        if (word.substr(width.name.size()) != speed.name) continue;
-        into.width = width.code;
-        into.speed = speed.speed;
-        into.speed_extended = speed.extended;
-        into.is_rate_told = true;
-      }
-    }
+/// The words of a comment, as spaces part them. What stands in quotes is prose, and no word.
+class CommentWords {
+ public:
+  explicit CommentWords(std::string_view comment) : left_(comment) {
+    while (!left_.empty() && left_.front() == '#') left_.remove_prefix(1);
   }
+  /// Nothing: that was the last one. An empty word stands for what is in quotes.
+  std::optional<std::string_view> next() {
+    while (!left_.empty() && is_space(left_.front())) left_.remove_prefix(1);
+    if (left_.empty()) return std::nullopt;
+    if (const std::size_t end = left_.front() == '"' ? left_.find('"', 1) : left_.npos; end != left_.npos) {
+      left_.remove_prefix(end + 1);
+      return std::string_view{};
+    }
+    const auto end = std::ranges::find_if(left_, is_space);
+    const std::string_view word(left_.begin(), end);
+    left_ = std::string_view(end, left_.end());
+    return word;
+  }
+
+ private:
+  std::string_view left_;
+};
+
+/// Whether the word is a rate, "4xQDR".
+bool read_rate(std::string_view word, PortPlan& into) {
+  for (const Width& width : kWidths) {
+    if (!word.starts_with(width.name)) continue;
+    const auto speed = std::ranges::find(kSpeeds, word.substr(width.name.size()), &Speed::name);
+    if (speed == kSpeeds.end()) continue;
+    into.width = width.code;
+    into.speed = speed->speed;
+    into.speed_extended = speed->extended;
+    into.is_rate_told = true;
+    return true;
+  }
+  return false;
+}
+
+/// It has a rate's form, "4xFOO": a width that there is, and a name in capitals.
+bool looks_like_rate(std::string_view word) {
+  const auto is_capital = [](char one) { return one >= 'A' && one <= 'Z'; };
+  return std::ranges::any_of(kWidths, [&](const Width& width) {
+    return word.starts_with(width.name) && word.size() > width.name.size() &&
+           std::ranges::all_of(word.substr(width.name.size()), is_capital);
+  });
+}
+
+/// "s=4", "w=2" or "v=4".
+bool is_code_of_rate(std::string_view word) {
+  return word.size() > 2 && std::string_view("swv").find(word[0]) != std::string_view::npos && word[1] == '=' &&
+         number_of<std::uint32_t>(word.substr(2), 10).has_value();
+}
+
+std::string speed_names() {
+  std::string names;
+  for (const Speed& speed : kSpeeds) names += fmt::format("{}{}", names.empty() ? "" : ", ", speed.name);
+  return names;
 }
 
 class Reader {
@@ -123,12 +182,14 @@ class Reader {
     while (!text_.empty() && error_.empty()) {
       const std::size_t end = std::min(text_.find('\n'), text_.size());
       ++line_;
-      read_line(text_.substr(0, end));
+      line_text_ = text_.substr(0, end);
+      read_line();
       text_.remove_prefix(std::min(end + 1, text_.size()));
     }
     if (error_.empty()) connect();
     if (error_.empty() && topology_.nodes.empty())
-      fail("there is no node: lines such as Switch 8 \"S1\" describe them");
+      error_ = fmt::format("{}: no node: write lines such as {}, each with lines of its ports, such as [1] \"H1\"[1]",
+                           file_, kNodeForm);
     if (!error_.empty()) return Failure{error_};
     return std::move(topology_);
   }
@@ -138,65 +199,96 @@ class Reader {
     PortEnd end;
     std::string peer;
     std::uint8_t peer_port = 0;
-    std::size_t line = 0;
+    Place peer_place;
+    Place peer_port_place;
   };
 
-  void fail(std::string_view what) { error_ = fmt::format("{}:{}: {}", file_, line_, what); }
+  /// `at` is in the line that is read.
+  Place place_of(const char* at) const { return {line_, static_cast<std::size_t>(at - line_text_.data()) + 1}; }
+  void fail(Place at, std::string_view what) { error_ = fmt::format("{}:{}:{}: {}", file_, at.line, at.column, what); }
+  void fail(const char* at, std::string_view what) { fail(place_of(at), what); }
+  void fail_at_rest(Words& words, std::string_view instead) {
+    const char* const at = words.here();
+    fail(at, fmt::format("'{}': {}", wire::printable(words.rest()), instead));
+  }
 
-  void read_line(std::string_view line) {
-    Words words(line);
+  void read_line() {
+    Words words(line_text_);
     if (words.at_end()) return;
     if (words.rest().front() == '[') return read_port(words);
+    const char* const at = words.here();
     const std::string_view word = words.word();
     if (word == "Switch") return read_node(words, wire::NodeType::switch_);
     if (word == "Hca" || word == "Ca") return read_node(words, wire::NodeType::channel_adapter);
     if (word == "Rt" || word == "Router") return read_node(words, wire::NodeType::router);
     const std::size_t equals = word.find('=');
-    if (equals == word.npos)
-      return fail(fmt::format("'{}': not Switch, Hca, Ca, Rt, a value such as vendid=0x2c9, or a port such as [1]",
-                              wire::printable(word)));
-    read_value(word.substr(0, equals), word.substr(equals + 1));
+    if (equals != word.npos) return read_value(words, word.substr(0, equals), word.substr(equals + 1));
+    fail(at, fmt::format("'{}': write Switch, Hca, Ca or Rt, a value such as vendid=0x2c9, or a port such as [1]",
+                         wire::printable(word.empty() ? words.rest() : word)));
   }
 
   /// They stand in front of the node that they are of.
-  void read_value(std::string_view key, std::string_view text) {
+  void read_value(Words& words, std::string_view name, std::string_view text) {
+    const auto key = std::ranges::find(kKeys, name, &Key::name);
+    if (key == kKeys.end())
+      return fail(name.data(), fmt::format("{}=: write vendid, devid, sysimgguid, switchguid, caguid or rtguid",
+                                           wire::printable(name)));
     const auto value = number_of<std::uint64_t>(text, 16);
-    if (!value) return fail(fmt::format("{}={}: not a number", wire::printable(key), wire::printable(text)));
-    if (key == "vendid")
-      next_.vendor = static_cast<std::uint32_t>(*value & 0xffffff);
-    else if (key == "devid")
+    if (!value || *value > key->most)
+      return fail(text.data(), fmt::format("'{}': write {} as a hexadecimal number up to {:#x}", wire::printable(text),
+                                           name, key->most));
+    if (name == "vendid")
+      next_.vendor = static_cast<std::uint32_t>(*value);
+    else if (name == "devid")
       next_.device = static_cast<std::uint16_t>(*value);
-    else if (key == "sysimgguid")
+    else if (name == "sysimgguid")
       next_.system_image_guid = *value;
-    else if (key == "switchguid" || key == "caguid" || key == "rtguid")
+    else {
       next_.guid = *value;
-    else
-      fail(fmt::format("{}=: not vendid, devid, sysimgguid, switchguid, caguid or rtguid", wire::printable(key)));
+      guid_place_ = place_of(text.data());
+      read_guid(words);  // ibnetdiscover writes that of port 0 behind a switch's
+    }
+    if (error_.empty() && !words.at_end()) fail_at_rest(words, "nothing follows a value but a comment");
+  }
+
+  /// One in parentheses, if it is there.
+  std::optional<std::uint64_t> read_guid(Words& words) {
+    const auto text = words.between('(', ')');
+    if (!text) return std::nullopt;
+    const auto guid = number_of<std::uint64_t>(*text, 16);
+    if (!guid) fail(text->data(), fmt::format("'{}': not a GUID: {}", wire::printable(*text), kGuidForm));
+    return guid;
   }
 
   void read_node(Words& words, wire::NodeType type) {
+    const char* const at = words.here();
     const std::string_view count = words.word();
     const auto ports = number_of<std::size_t>(count, 10);
     if (!ports || *ports < 1 || *ports > kPortsMax)
-      return fail(fmt::format("'{}': not a number of ports from 1 to {}", wire::printable(count), kPortsMax));
+      return fail(
+          at, fmt::format("'{}': not a number of ports: write one from 1 to {}", wire::printable(count), kPortsMax));
+    const char* const id_at = words.here();
     const auto id = words.between('"', '"');
-    if (!id || id->empty()) return fail("the node has no id in quotes behind its number of ports");
-    if (!words.at_end())
-      return fail(fmt::format("'{}': nothing follows a node's id but a comment", wire::printable(words.rest())));
+    if (!id || id->empty())
+      return fail(id_at, fmt::format("the node has no id: write one in quotes, such as {}", kNodeForm));
+    if (!words.at_end()) return fail_at_rest(words, "nothing follows a node's id but a comment");
     if (!by_id_.try_emplace(std::string(*id), topology_.nodes.size()).second)
-      return fail(fmt::format("\"{}\" is the id of an earlier node", wire::printable(*id)));
-    NodePlan node = next_;
-    next_ = {};
+      return fail(id->data(),
+                  fmt::format("\"{}\" is the id of an earlier node: write another one", wire::printable(*id)));
+    NodePlan node = std::exchange(next_, {});
     node.type = type;
     node.id = *id;
     node.ports.resize(*ports + 1);
     words.skip('#');
     const auto description = words.between('"', '"');
     node.description = description ? *description : *id;
-    if (node.guid == 0) node.guid = guid_of(*id);
+    if (node.guid == 0) {
+      node.guid = guid_of(*id);
+      guid_place_ = place_of(id->data());
+    }
     if (const auto [earlier, is_new] = by_guid_.try_emplace(node.guid, topology_.nodes.size()); !is_new)
-      return fail(fmt::format("{:#x} is the GUID of \"{}\" already", node.guid,
-                              wire::printable(topology_.nodes[earlier->second].id)));
+      return fail(guid_place_, fmt::format("{:#x} is the GUID of \"{}\" already: write another one", node.guid,
+                                           wire::printable(topology_.nodes[earlier->second].id)));
     if (node.system_image_guid == 0) node.system_image_guid = node.guid;
     topology_.nodes.push_back(std::move(node));
   }
@@ -211,33 +303,66 @@ class Reader {
   }
 
   void read_port(Words& words) {
-    if (topology_.nodes.empty()) return fail("a port stands before any node");
+    if (topology_.nodes.empty())
+      return fail(words.here(), fmt::format("a port stands before any node: write one first, such as {}", kNodeForm));
     NodePlan& node = topology_.nodes.back();
-    const auto port = port_number(words);
+    const auto port = read_port_number(words, node.port_count());
+    if (!port) return;
+    PortPlan& plan = node.ports[*port];
+    if (const auto guid = read_guid(words)) plan.guid = guid;
     if (!error_.empty()) return;
-    if (port == 0 || port > node.port_count())
-      return fail(
-          fmt::format("[{}]: \"{}\" has ports from 1 to {}", port, wire::printable(node.id), node.port_count()));
-    PortPlan& plan = node.ports[port];
-    if (const auto guid = words.between('(', ')')) {
-      plan.guid = number_of<std::uint64_t>(*guid, 16);
-      if (!plan.guid) return fail(fmt::format("({}): not a GUID", wire::printable(*guid)));
-    }
+    const char* const peer_at = words.here();
     const auto peer = words.between('"', '"');
-    if (!peer) return fail(fmt::format("[{}]: the id of the node at the other end is missing, in quotes", port));
-    const auto peer_port = port_number(words);
+    if (!peer)
+      return fail(peer_at, fmt::format("the other end is missing: write its node's id and its port, such as [{}] "
+                                       "\"S1\"[1]",
+                                       *port));
+    Place port_place = place_of(words.here());
+    ++port_place.column;  // behind the bracket
+    const auto peer_port = read_port_number(words, kPortsMax);
+    if (!peer_port) return;
+    read_guid(words);  // of the peer's port, whose own line says it
     if (!error_.empty()) return;
-    words.between('(', ')');
-    if (!words.at_end()) return fail(fmt::format("'{}': not a comment", wire::printable(words.rest())));
+    if (!words.at_end()) return fail_at_rest(words, "nothing follows the other end of a cable but a comment");
     read_link(words.rest(), plan);
-    cables_.push_back({{topology_.nodes.size() - 1, port}, std::string(*peer), peer_port, line_});
+    cables_.push_back(
+        {{topology_.nodes.size() - 1, *port}, std::string(*peer), *peer_port, place_of(peer->data()), port_place});
   }
 
-  std::uint8_t port_number(Words& words) {
+  /// A port's comment has prose, and the rate as its last word, "4xQDR". Prose is never wrong. What
+  /// `ibnetdiscover --full` writes behind the rate is no word.
+  void read_link(std::string_view comment, PortPlan& plan) {
+    CommentWords words(comment);
+    std::string_view last;
+    bool is_rate = true;
+    while (const auto word = words.next()) {
+      if (is_code_of_rate(*word)) continue;
+      last = *word;
+      is_rate = read_rate(last, plan);
+    }
+    if (!is_rate && looks_like_rate(last))
+      fail(last.data(), fmt::format("'{}': an unknown rate: write 1x, 2x, 4x, 8x or 12x with one of {}, such as 4xEDR",
+                                    last, speed_names()));
+  }
+
+  std::optional<std::uint8_t> read_port_number(Words& words, std::size_t most) {
+    const char* const at = words.here();
     const auto text = words.between('[', ']');
-    const auto number = text ? number_of<std::uint8_t>(*text, 10) : std::nullopt;
-    if (!number) fail(text ? fmt::format("[{}]: not a port", wire::printable(*text)) : "a port in brackets is missing");
-    return number.value_or(0);
+    const auto number = text ? number_of<std::size_t>(*text, 10) : std::nullopt;
+    if (number && *number >= 1 && *number <= most) return static_cast<std::uint8_t>(*number);
+    if (text)
+      fail_port({place_of(text->data()), *text, most});
+    else
+      fail(at, fmt::format("a port is missing: write one from 1 to {} in brackets, such as [1]", most));
+    return std::nullopt;
+  }
+  struct WrongPort {
+    Place at;
+    std::string_view text;
+    std::size_t most;
+  };
+  void fail_port(const WrongPort& wrong) {
+    fail(wrong.at, fmt::format("'{}': no such port: write one from 1 to {}", wire::printable(wrong.text), wrong.most));
   }
 
   PortPlan& plan_of(PortEnd end) { return topology_.nodes[end.node].ports[end.port]; }
@@ -245,15 +370,17 @@ class Reader {
   /// Both ends may be told, or one.
   void connect() {
     for (const Cable& cable : cables_) {
-      line_ = cable.line;
       const auto found = by_id_.find(cable.peer);
-      if (found == by_id_.end()) return fail(fmt::format("there is no node \"{}\"", wire::printable(cable.peer)));
+      if (found == by_id_.end())
+        return fail(cable.peer_place, fmt::format("there is no node \"{}\": write the id of one of this file",
+                                                  wire::printable(cable.peer)));
       const PortEnd peer{found->second, cable.peer_port};
       const NodePlan& node = topology_.nodes[peer.node];
-      if (peer.port == 0 || peer.port > node.port_count())
-        return fail(fmt::format("\"{}\" has ports from 1 to {}", wire::printable(node.id), node.port_count()));
-      if (peer == cable.end) return fail("the port is connected with itself");
-      if (!join(cable.end, peer) || !join(peer, cable.end)) return;
+      if (peer.port > node.port_count())
+        return fail_port({cable.peer_port_place, std::to_string(peer.port), node.port_count()});
+      if (peer == cable.end)
+        return fail(cable.peer_place, "the port is connected with itself: write the port at the cable's other end");
+      if (!join(cable, cable.end, peer) || !join(cable, peer, cable.end)) return;
     }
     for (const Cable& cable : cables_) agree(plan_of(cable.end), plan_of({by_id_.at(cable.peer), cable.peer_port}));
   }
@@ -267,10 +394,11 @@ class Reader {
     other.speed_extended = told.speed_extended;
     other.is_rate_told = true;
   }
-  bool join(PortEnd end, PortEnd peer) {
+  bool join(const Cable& cable, PortEnd end, PortEnd peer) {
     auto& known = plan_of(end).peer;
     if (known && *known != peer) {
-      fail(fmt::format("port {} of \"{}\" is connected with port {} of \"{}\" already", end.port,
+      fail(cable.peer_place,
+           fmt::format("port {} of \"{}\" is connected with port {} of \"{}\" already: a port has one cable", end.port,
                        wire::printable(topology_.nodes[end.node].id), known->port,
                        wire::printable(topology_.nodes[known->node].id)));
       return false;
@@ -282,8 +410,10 @@ class Reader {
   std::string_view text_;
   const std::string& file_;
   std::size_t line_ = 0;
+  std::string_view line_text_;
   std::string error_;
   NodePlan next_;
+  Place guid_place_;  // of the GUID that the next node has
   Topology topology_;
   std::map<std::string, std::size_t, std::less<>> by_id_;
   std::map<std::uint64_t, std::size_t> by_guid_;

@@ -1,6 +1,6 @@
 // The topology of an InfiniBand subnet, as ibnetdiscover writes it and ibsim reads it.
 //
-// Solely the reading of such a file into plain values, with an error that names the line. What the nodes do is
+// Solely the reading of such a file into plain values, with an error that names the place. What the nodes do is
 // subnet.h's. Source: the description at the head of ibsim's examples, and ibnetdiscover(8).
 // Tested by: tests/subnet/topology_file_test.cc
 #pragma once
@@ -54,7 +54,9 @@ struct Topology {
   std::optional<std::size_t> find(std::string_view name) const;
 };
 
-/// The error is one line, "FILE:LINE: what is wrong". `file`: its name, for errors.
+/// The error is one line, "FILE:LINE:COLUMN: what is wrong, and what to write", of the first octet of the word that is
+/// wrong; lines and columns count from 1, columns in octets. Without a node: "FILE: no node". `file`: its name, for
+/// errors.
 Result<Topology, std::string> read_topology(std::string_view text, const std::string& file);
 
 }  // namespace verbena::subnet

@@ -116,12 +116,18 @@ def cable(context):
 
 
 def wrong_files(context):
-    for topology, line in (("Switch 8\n", r"^verbena subnet: a\.net:1: the node has no id in quotes"),
-                           ('Hca 1 "a"\n[1] "b"[1]\n', r'^verbena subnet: a\.net:2: there is no node "b"'),
+    for topology, line in (("Switch 8\n", r"^verbena subnet: a\.net:1:9: the node has no id"),
+                           ('Hca 1 "a"\n[1] "b"[1]\n', r'^verbena subnet: a\.net:2:6: there is no node "b"'),
+                           ('Hca 1 "a"\nHca 1 "b"\n[1] "a"[1] # 4xFOO\n', r"^verbena subnet: a\.net:3:14: '4xFOO': an unknown rate"),
+                           ("# none\n", r"^verbena subnet: a\.net: no node: write"),
                            ('Switch 1 "s"\n', r"^verbena subnet: the topology has no adapter")):
         status, text = Place(context, topology).run("true")
         if status != 2 or not re.search(line, text) or len(text.splitlines()) != 1:
             raise harness.Failure(f"{topology!r}: status {status}\n{text}")
+    done = subprocess.run([context.verbena, "subnet", "/", "--", "true"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, timeout=60, check=False)
+    if (done.returncode, done.stdout) != (2, "verbena subnet: /: cannot be read: not a file?\n"):
+        raise harness.Failure(f"a folder as FILE: status {done.returncode}\n{done.stdout}")
     status, text = Place(context).run("true", "--host", "nobody")
     if status != 2 or "no node of the file has this id" not in text:
         raise harness.Failure(f"--host nobody: status {status}\n{text}")

@@ -1,6 +1,8 @@
 // Topology files: both forms that there are, and lines that are wrong.
 #include "emulator/subnet/topology_file.h"
 
+#include <fmt/format.h>
+
 #include <boost/test/unit_test.hpp>
 
 using namespace verbena;
@@ -29,6 +31,65 @@ Ca	2 "H-0002c9020040a0e0"		# "host a"
 
 Ca	2 "H-0002c9020040a0f0"		# "host b"
 [2](2c9020040a0f2) 	"S-0002c90200423e41"[2]		# lid 5 lmc 0 "MF0;switch:IS5030/U1" lid 3 4xFDR
+)";
+
+// What ibnetdiscover has written of a fabric of two switches, that opensm has brought up.
+constexpr std::string_view kWritten = R"(#
+# Topology file: generated on Sat Nov 28 11:41:01 2026
+#
+# Initiated from node 00567ffffe2f5b01 port 00567ffffe2f5b01
+
+vendid=0x2c9
+devid=0x0
+sysimgguid=0x256420000000200
+switchguid=0x256420000000200(256420000000200)
+Switch	8 "S-0256420000000200"		# "S2" base port 0 lid 3 lmc 0
+[1]	"H-00567ffffe2f5b03"[1](567ffffe2f5b03) 		# "H3 verbena0" lid 8 4xEDR
+[3]	"S-0256420000000100"[3]		# "first switch" lid 2 4xHDR
+
+vendid=0x2c9
+devid=0x0
+sysimgguid=0x256420000000100
+switchguid=0x256420000000100(256420000000100)
+Switch	8 "S-0256420000000100"		# "first switch" base port 0 lid 2 lmc 0
+[1]	"H-00567ffffe2f5b01"[1](567ffffe2f5b01) 		# "H1 verbena0" lid 6 4xEDR
+[2]	"H-00567ffffe2f5b02"[1](567ffffe2f5b02) 		# "H2 verbena0" lid 7 4xFDR
+[3]	"S-0256420000000200"[3]		# "S2" lid 3 4xHDR
+
+vendid=0x25642
+devid=0x0
+sysimgguid=0x567ffffe2f5b03
+caguid=0x567ffffe2f5b03
+Ca	1 "H-00567ffffe2f5b03"		# "H3 verbena0"
+[1](567ffffe2f5b03) 	"S-0256420000000200"[1]		# lid 8 lmc 0 "S2" lid 3 4xEDR
+
+vendid=0x25642
+devid=0x0
+sysimgguid=0x567ffffe2f5b02
+caguid=0x567ffffe2f5b02
+Ca	1 "H-00567ffffe2f5b02"		# "H2 verbena0"
+[1](567ffffe2f5b02) 	"S-0256420000000100"[2]		# lid 7 lmc 0 "first switch" lid 2 4xFDR
+
+vendid=0x25642
+devid=0x0
+sysimgguid=0x567ffffe2f5b01
+caguid=0x567ffffe2f5b01
+Ca	1 "H-00567ffffe2f5b01"		# "H1 verbena0"
+[1](567ffffe2f5b01) 	"S-0256420000000100"[1]		# lid 6 lmc 0 "first switch" lid 2 4xEDR
+)";
+
+// As ibsim's description of such files has it: ids are free, one line behind a node for each port.
+constexpr std::string_view kOfIbsim = R"(# a comment
+Switch	8 "S1"	# "Switch 1"
+[1]	"H1"[1]
+[2]	"H2"[2]		# from here to there
+
+Hca	2 "H1"
+[1]	"S1"[1]
+# [2]	"S1"[3]
+
+Hca	2	"H2" # "Host 2"
+[2]	"S1"[2]
 )";
 
 std::string error_of(std::string_view text) {
@@ -72,26 +133,150 @@ BOOST_AUTO_TEST_CASE(a_rate_told_at_one_end_is_that_of_both) {
   BOOST_TEST(!read->nodes[0].ports[2].is_rate_told);
 }
 
-BOOST_AUTO_TEST_CASE(a_wrong_line_is_named_with_what_is_wrong) {
-  BOOST_TEST(error_of("Switch 8\n") == "two.net:1: the node has no id in quotes behind its number of ports");
-  BOOST_TEST(error_of("\nSwitch many \"s\"\n") == "two.net:2: 'many': not a number of ports from 1 to 254");
-  BOOST_TEST(error_of("Hca 0 \"a\"\n") == "two.net:1: '0': not a number of ports from 1 to 254");
-  BOOST_TEST(error_of("[1] \"a\"[1]\n") == "two.net:1: a port stands before any node");
-  BOOST_TEST(error_of("Hca 1 \"a\"\n[2] \"a\"[1]\n") == "two.net:2: [2]: \"a\" has ports from 1 to 1");
-  BOOST_TEST(error_of("Hca 1 \"a\"\n[1] \"b\"[1]\n") == "two.net:2: there is no node \"b\"");
-  BOOST_TEST(error_of("Hca 1 \"a\"\n[x] \"b\"[1]\n") == "two.net:2: [x]: not a port");
+BOOST_AUTO_TEST_CASE(what_ibnetdiscover_has_written_here_is_read) {
+  const auto read = read_topology(kWritten, "net");
+  BOOST_REQUIRE_MESSAGE(read.ok(), (read ? "" : read.error()));
+  BOOST_REQUIRE(read->nodes.size() == 5u);
+  const NodePlan& first = read->nodes[1];
+  BOOST_TEST((first.description == "first switch" && first.guid == 0x256420000000100u));
+  BOOST_TEST((first.ports[2].peer == PortEnd{3, 1} && first.ports[3].peer == PortEnd{0, 3}));
+  BOOST_TEST((first.ports[2].speed_extended == 1 && first.ports[3].speed_extended == 4));
+  BOOST_TEST((read->nodes[4].vendor == 0x25642u && read->nodes[4].port_guid(1) == 0x567ffffe2f5b01u));
+}
+
+BOOST_AUTO_TEST_CASE(what_ibsim_reads_is_read) {
+  const auto read = read_topology(kOfIbsim, "net");
+  BOOST_REQUIRE_MESSAGE(read.ok(), (read ? "" : read.error()));
+  BOOST_REQUIRE(read->nodes.size() == 3u);
+  BOOST_TEST((read->nodes[0].ports[2].peer == PortEnd{2, 2} && read->nodes[0].description == "Switch 1"));
+  BOOST_TEST(!read->nodes[0].ports[1].is_rate_told);
+}
+
+BOOST_AUTO_TEST_CASE(prose_behind_a_port_is_never_an_error) {
+  for (const std::string_view comment : {"",
+                                         "#",
+                                         "# 4x",
+                                         "# 2xHost",
+                                         "# lid 4 4xEDR",
+                                         "# \"H1 mlx5_0\" lid 4 4xEDR",
+                                         "# \"4xFOO\"",
+                                         "# \"a 4xFOO\"",
+                                         "# 4xFOO was here",
+                                         "# it is 4xFOO.",
+                                         "# \"4xFOO",
+                                         "# 4xfoo",
+                                         "# 3xFOO",
+                                         "# 4xF00",
+                                         "# xFOO",
+                                         "# 4x FOO",
+                                         "# \"host 4xFOO\" lid 7 4xSDR",
+                                         "# (4xFOO)",
+                                         "# 4xFDR10",
+                                         "## 12xNDR",
+                                         "#4xHDR",
+                                         "# a \" b 4xFOO \" c"})
+    BOOST_TEST(error_of(fmt::format("Hca 2 \"a\"\n[1] \"a\"[2] {}\n", comment)) == "", comment);
+  BOOST_TEST(error_of("# 4xFOO\nHca 1 \"a\" # 4xFOO\n") == "");
+}
+
+BOOST_AUTO_TEST_CASE(only_a_word_that_is_a_rate_is_one) {
+  const auto speed_of = [](std::string_view comment) -> int {
+    const auto read = read_topology(fmt::format("Hca 2 \"a\"\n[1] \"a\"[2] {}\n", comment), "x");
+    return read && read->nodes[0].ports[1].is_rate_told ? read->nodes[0].ports[1].speed_extended : -1;
+  };
+  BOOST_TEST(speed_of("# lid 4 4xHDR") == 4);
+  BOOST_TEST(speed_of("# \"4xHDR\" lid 4 4xEDR") == 2);
+  BOOST_TEST(speed_of("# 4xHDR to the core") == 4);
+  BOOST_TEST(speed_of("# \"4xHDR\"") == -1);
+  BOOST_TEST(speed_of("# 4xHDRs") == -1);
+  BOOST_TEST(speed_of("# 14xHDR") == -1);
+}
+
+BOOST_AUTO_TEST_CASE(a_rate_that_does_not_exist_is_an_error) {
+  const std::string tail =
+      "': an unknown rate: write 1x, 2x, 4x, 8x or 12x with one of SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR, such as "
+      "4xEDR";
+  BOOST_TEST(error_of("Hca 2 \"a\"\n[1] \"a\"[2] # 4xFOO\n") == "two.net:2:14: '4xFOO" + tail);
+  BOOST_TEST(error_of("Hca 2 \"a\"\n[1]\t\"a\"[2]\t#  lid 4 4xEDR 12xEDRS \r\n") == "two.net:2:27: '12xEDRS" + tail);
+  BOOST_TEST(error_of("Hca 2 \"a\"\n[1] \"a\"[2] # \"host\" lid 4 2xA") == "two.net:2:27: '2xA" + tail);
+  BOOST_TEST(error_of("Hca 2 \"a\"\n[1] \"a\"[2] # lid 4 4xFOO s=4 w=2 v=4") == "two.net:2:20: '4xFOO" + tail);
+}
+
+BOOST_AUTO_TEST_CASE(a_wrong_line_is_named_with_what_to_write) {
+  BOOST_TEST(error_of("Switch 8\n") == "two.net:1:9: the node has no id: write one in quotes, such as Switch 8 \"S1\"");
+  BOOST_TEST(error_of("Hca 1 \"a\" \"b\"\n") == "two.net:1:11: '\"b\"': nothing follows a node's id but a comment");
+  BOOST_TEST(error_of("[1] \"a\"[1]\n") ==
+             "two.net:1:1: a port stands before any node: write one first, such as Switch 8 \"S1\"");
+  BOOST_TEST(error_of("Hca 1 \"a\"\n[1] \"b\"[1]\n") ==
+             "two.net:2:6: there is no node \"b\": write the id of one of this file");
   BOOST_TEST(error_of("Hca 1 \"a\"\n[1]\n") ==
-             "two.net:2: [1]: the id of the node at the other end is missing, in quotes");
-  BOOST_TEST(error_of("Hca 1 \"a\"\n[1] \"a\"[1]\n") == "two.net:2: the port is connected with itself");
-  BOOST_TEST(error_of("Hca 1 \"a\"\nHca 1 \"a\"\n") == "two.net:2: \"a\" is the id of an earlier node");
-  BOOST_TEST(error_of("caguid=0x12\nHca 1 \"a\"\ncaguid=0x12\nHca 1 \"b\"\n") ==
-             "two.net:4: 0x12 is the GUID of \"a\" already");
-  BOOST_TEST(error_of("vendid=zz\n") == "two.net:1: vendid=zz: not a number");
-  BOOST_TEST(error_of("colour=1\n") ==
-             "two.net:1: colour=: not vendid, devid, sysimgguid, switchguid, caguid or rtguid");
-  BOOST_TEST(error_of("Hub 1 \"a\"\n") ==
-             "two.net:1: 'Hub': not Switch, Hca, Ca, Rt, a value such as vendid=0x2c9, or a port such as [1]");
-  BOOST_TEST(error_of("# nothing\n") == "two.net:1: there is no node: lines such as Switch 8 \"S1\" describe them");
+             "two.net:2:4: the other end is missing: write its node's id and its port, such as [1] \"S1\"[1]");
+  BOOST_TEST(error_of("Hca 1 \"a\"\n[1] \"a\"[1]\n") ==
+             "two.net:2:6: the port is connected with itself: write the port at the cable's other end");
+  BOOST_TEST(error_of("Hca 1 \"a\"\nHca 1 \"a\"\n") ==
+             "two.net:2:8: \"a\" is the id of an earlier node: write another one");
+  BOOST_TEST(error_of("Hca 2 \"a\"\n[1] \"a\"[2] b # c\n") ==
+             "two.net:2:12: 'b # c': nothing follows the other end of a cable but a comment");
+  BOOST_TEST(error_of("colour=blue\n") ==
+             "two.net:1:1: colour=: write vendid, devid, sysimgguid, switchguid, caguid or rtguid");
+  BOOST_TEST(error_of("\n \tHub 1 \"a\"\n") ==
+             "two.net:2:3: 'Hub': write Switch, Hca, Ca or Rt, a value such as vendid=0x2c9, or a port such as [1]");
   BOOST_TEST(error_of("Hca 1 \"a\"\n[1] \"s\"[1]\nHca 1 \"b\"\n[1] \"s\"[1]\nSwitch 1 \"s\"\n") ==
-             "two.net:4: port 1 of \"s\" is connected with port 1 of \"a\" already");
+             "two.net:4:6: port 1 of \"s\" is connected with port 1 of \"a\" already: a port has one cable");
+}
+
+BOOST_AUTO_TEST_CASE(a_file_without_a_node_says_so_without_a_line) {
+  const std::string none =
+      "two.net: no node: write lines such as Switch 8 \"S1\", each with lines of its ports, such as "
+      "[1] \"H1\"[1]";
+  BOOST_TEST(error_of("") == none);
+  BOOST_TEST(error_of("# nothing\n\n") == none);
+  BOOST_TEST(error_of("vendid=0x2c9\n") == none);
+}
+
+BOOST_AUTO_TEST_CASE(numbers_of_ports_are_checked) {
+  for (const std::string_view count : {"many", "0", "255", "-1", "8x", "99999999999999999999"})
+    BOOST_TEST(error_of(fmt::format("\nSwitch {} \"s\"\n", count)) ==
+               fmt::format("two.net:2:8: '{}': not a number of ports: write one from 1 to 254", count));
+  BOOST_TEST(error_of("Switch 254 \"s\"\n[254] \"s\"[1]\n") == "");
+  for (const std::string_view port : {"0", "3", "256", "257", "x", "", " 1"}) {
+    BOOST_TEST(error_of(fmt::format("Hca 2 \"a\"\n [{}] \"a\"[1]\n", port)) ==
+               fmt::format("two.net:2:3: '{}': no such port: write one from 1 to 2", port));
+  }
+  BOOST_TEST(error_of("Hca 2 \"a\"\n[1] \"a\"[3]\n") == "two.net:2:9: '3': no such port: write one from 1 to 2");
+  BOOST_TEST(error_of("Hca 2 \"a\"\n[1] \"a\"[0]\n") == "two.net:2:9: '0': no such port: write one from 1 to 254");
+  BOOST_TEST(error_of("Hca 2 \"a\"\n[1] \"a\"\n") ==
+             "two.net:2:8: a port is missing: write one from 1 to 254 in brackets, such as [1]");
+  BOOST_TEST(error_of("Hca 2 \"a\"\n[1 \"a\"\n") ==
+             "two.net:2:1: a port is missing: write one from 1 to 2 in brackets, such as [1]");
+}
+
+BOOST_AUTO_TEST_CASE(numbers_of_vendors_and_guids_are_checked) {
+  const auto wrong = [](std::string_view text, std::string_view name, std::string_view most) {
+    return fmt::format("two.net:1:{}: '{}': write {} as a hexadecimal number up to {}", name.size() + 2, text, name,
+                       most);
+  };
+  BOOST_TEST(error_of("vendid=0x1000000\n") == wrong("0x1000000", "vendid", "0xffffff"));
+  BOOST_TEST(error_of("vendid=zz\n") == wrong("zz", "vendid", "0xffffff"));
+  BOOST_TEST(error_of("devid=0x10000\n") == wrong("0x10000", "devid", "0xffff"));
+  BOOST_TEST(error_of("devid=\n") == wrong("", "devid", "0xffff"));
+  BOOST_TEST(error_of("caguid=0x10000000000000000\n") == wrong("0x10000000000000000", "caguid", "0xffffffffffffffff"));
+  BOOST_TEST(error_of("sysimgguid=-1\n") == wrong("-1", "sysimgguid", "0xffffffffffffffff"));
+  const auto read = read_topology("vendid=0xffffff\ndevid=ffff\ncaguid=0xffffffffffffffff\nHca 1 \"a\"\n", "x");
+  BOOST_REQUIRE(read.ok());
+  BOOST_TEST((read->nodes[0].vendor == 0xffffffu && read->nodes[0].device == 0xffff));
+  BOOST_TEST(read->nodes[0].guid == UINT64_MAX);
+}
+
+BOOST_AUTO_TEST_CASE(guids_in_parentheses_are_checked) {
+  const std::string tail = "': not a GUID: write up to 16 hexadecimal digits, such as 2c9020040a0e1";
+  BOOST_TEST(error_of("switchguid=0x12(1g)\n") == "two.net:1:17: '1g" + tail);
+  BOOST_TEST(error_of("Hca 2 \"a\"\n[1](zz) \"a\"[2]\n") == "two.net:2:5: 'zz" + tail);
+  BOOST_TEST(error_of("Hca 2 \"a\"\n[1](1) \"a\"[2](10000000000000000)\n") ==
+             "two.net:2:15: '10000000000000000" + tail);
+  BOOST_TEST(error_of("caguid=0x12 0x13\n") == "two.net:1:13: '0x13': nothing follows a value but a comment");
+  BOOST_TEST(error_of("caguid=0x12\nHca 1 \"a\"\ncaguid=0x12\nHca 1 \"b\"\n") ==
+             "two.net:3:8: 0x12 is the GUID of \"a\" already: write another one");
+  BOOST_TEST(error_of("caguid=0x12\nHca 1 \"a\"\nHca 1 \"H-12\"\n") ==
+             "two.net:3:8: 0x12 is the GUID of \"a\" already: write another one");
 }

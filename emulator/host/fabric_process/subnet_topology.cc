@@ -5,8 +5,9 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <set>
+#include <sstream>
+#include <utility>
 
 #include "emulator/host/node/identity.h"
 #include "wire/printable.h"
@@ -176,9 +177,10 @@ Result<FabricOfSubnet, std::string> fabric_of(const subnet::Topology& subnet, co
 Result<subnet::Topology, std::string> read_subnet_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return Failure{std::string(wire::printable(path)) + ": " + std::strerror(errno)};
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  if (file.bad()) return Failure{std::string(wire::printable(path)) + ": cannot be read"};
-  return subnet::read_topology(text, std::string(wire::printable(path)));
+  std::ostringstream text;
+  if (file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();  // of nothing, << fails
+  if (file.bad() || text.fail()) return Failure{std::string(wire::printable(path)) + ": cannot be read: not a file?"};
+  return subnet::read_topology(std::move(text).str(), std::string(wire::printable(path)));
 }
 
 }  // namespace verbena::host

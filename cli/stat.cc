@@ -93,14 +93,25 @@ std::map<std::string, std::uint64_t> counters_of(const FabricSnapshot& seen, con
   return counters;
 }
 
+/// What a row of a node ends with on InfiniBand.
+std::string lids_of_node(const FabricSnapshot& seen, std::uint32_t node) {
+  if (!seen.subnet) return "";
+  const host::FabricSubnet::Port& port = seen.subnet->ports[node];
+  std::string text = fmt::format(" {:>11} {:>6}", host::lids_text(port), host::port_state_name(port.state));
+  if (seen.subnet->is_managed) text += fmt::format(" {:>6}", port.sm_lid);
+  return text;
+}
+
 std::string nodes_text(const FabricSnapshot& seen) {
-  std::string text = fmt::format("\n{:16} {:>15} {:>5} {:>9} {:>12} {:>12} {:>8} {:>10} {:>8}\n", "node", "address",
+  std::string text = fmt::format("\n{:16} {:>15} {:>5} {:>9} {:>12} {:>12} {:>8} {:>10} {:>8}", "node", "address",
                                  "port", "processes", "frames in", "frames out", "nobody", "overflowed", "pauses");
+  if (seen.subnet) text += fmt::format(" {:>11} {:>6}{}", "lid", "state", seen.subnet->is_managed ? " sm lid" : "");
+  text += '\n';
   for (std::uint32_t i = 0; i < seen.nodes.size(); ++i) {
     const FabricSnapshot::Node& node = seen.nodes[i];
-    text += fmt::format("{:16} {:>15} {:>5} {:>9} {:>12} {:>12} {:>8} {:>10} {:>8}\n", wire::printable(seen.names[i]),
+    text += fmt::format("{:16} {:>15} {:>5} {:>9} {:>12} {:>12} {:>8} {:>10} {:>8}{}\n", wire::printable(seen.names[i]),
                         host::port_address(seen, i), node.is_up ? "up" : "down", node.processes, node.frames_in,
-                        node.frames_out, node.nobody, node.overflowed, node.pauses);
+                        node.frames_out, node.nobody, node.overflowed, node.pauses, lids_of_node(seen, i));
     for (const auto& [name, value] : counters_of(seen, node)) text += fmt::format("    {:32} {:>12}\n", name, value);
   }
   return text;
@@ -120,10 +131,11 @@ void show(const StatOptions& options, FabricSnapshot seen, std::optional<FabricS
     fmt::print("{}\n", host::json_of(seen).dump());
   } else {
     const double seconds = before ? static_cast<double>((seen.uptime - before->uptime).ns) * 1e-9 : 0;
-    fmt::print("fabric '{}': {} lost, {} overflowed, {} vanished, {} marked\n{}{}\n{}{}{}", options.fabric,
+    fmt::print("fabric '{}': {} lost, {} overflowed, {} vanished, {} marked\n{}{}{}\n{}{}{}", options.fabric,
                wire::counted(seen.network.lost, "frame"), seen.network.overflowed, seen.network.vanished,
-               seen.network.marked, pauses_text(seen), loops_text(seen),
-               links_text(seen, before ? &*before : nullptr, seconds), nodes_text(seen), rules_text(seen));
+               seen.network.marked, seen.subnet ? host::subnet_text(*seen.subnet) + "\n" : "", pauses_text(seen),
+               loops_text(seen), links_text(seen, before ? &*before : nullptr, seconds), nodes_text(seen),
+               rules_text(seen));
     if (!options.watch.empty()) fmt::print("\n");
     before = std::move(seen);
   }
@@ -199,7 +211,8 @@ int run_stat(const Arguments& arguments) {
   CommandLine line(
       "verbena stat", "verbena stat [OPTIONS]",
       "Shows the counters of a running fabric: of its cables and nodes where a fabric process serves it, of the "
-      "nodes where programs are on direct cables.\n");
+      "nodes where programs are on direct cables. Of a fabric of InfiniBand also LIDs and states of the nodes' ports, "
+      "and the subnet manager that they know.\n");
   StatOptions options;
   line.option("--fabric", options.fabric, "NAME", "name of the fabric");
   line.reporting(options.reporting, "print nothing: the exit status says whether the fabric is there",

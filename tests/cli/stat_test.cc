@@ -1,4 +1,5 @@
-// `verbena stat` of nodes on direct cables: their processes are found, added up and gone again.
+// `verbena stat` of nodes on direct cables: their processes are found, added up and gone again. Of a fabric of
+// InfiniBand: LIDs, states of ports, and the manager.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -7,12 +8,16 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
+#include "emulator/fabric/qos.h"
+#include "emulator/host/node/identity.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/node/stats_file.h"
 #include "emulator/host/node/stats_search.h"
 #include "tests/cli/run_command.h"
+#include "tests/host/fabric_process/served.h"
 #include "tests/support/waiting.h"
 
 using namespace verbena;
@@ -59,9 +64,32 @@ class CountingProcess {
   pid_t process_;
 };
 
-test::Finished ask(std::vector<std::string> words = {}) {
-  words.insert(words.begin(), {VERBENA_COMMAND, "stat", "--fabric", kFabric});
+test::Finished ask(std::vector<std::string> words = {}, const std::string& fabric = kFabric) {
+  words.insert(words.begin(), {VERBENA_COMMAND, "stat", "--fabric", fabric});
   return test::run_command(words);
+}
+
+fabric::Topology infiniband_star(bool is_managed) {
+  fabric::Topology topology = fabric::star(2, {});
+  topology.medium = wire::Medium::infiniband;
+  topology.qos = fabric::infiniband_qos();
+  topology.is_managed = is_managed;
+  BOOST_REQUIRE(fabric::check(topology).ok());
+  return topology;
+}
+
+/// The last words of the line that begins with the name, single blanks between them.
+std::string end_of_line(const std::string& text, const std::string& name, std::size_t words) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(name + " ")) continue;
+    std::istringstream stream(line);
+    const std::vector<std::string> all{std::istream_iterator<std::string>(stream), {}};
+    std::string end;
+    for (std::size_t i = all.size() - words; i < all.size(); ++i) end += (end.empty() ? "" : " ") + all[i];
+    return end;
+  }
+  return "no line";
 }
 
 }  // namespace
@@ -133,4 +161,41 @@ BOOST_AUTO_TEST_CASE(watching_ends_with_the_last_process) {
   BOOST_TEST(watched.status == 0, watched.err);
   BOOST_TEST(lines_in(seen) >= 2);
   close(seen);
+}
+
+BOOST_AUTO_TEST_CASE(infiniband_without_a_manager_has_lids_of_addresses) {
+  const host::test::Served fabric(infiniband_star(false));
+  const auto lid = host::static_lid(host::node_address(2)).value();
+  BOOST_TEST(fabric.ask({"link-down", "n1-s1"}) == "");
+  const Json found = Json::parse(ask({"--json"}, fabric.name).out);
+  BOOST_TEST(found.at("managed") == false);
+  const Json& second = found.at("nodes").at(1);
+  BOOST_TEST((second.at("lid") == lid && second.at("lmc") == 0 && second.at("state") == "ACTIVE"));
+  BOOST_TEST(!second.contains("sm_lid"));
+  BOOST_TEST(found.at("nodes").at(0).at("state") == "DOWN");
+  const std::string shown = ask({}, fabric.name).out;
+  BOOST_TEST(shown.find("\nInfiniBand, not managed: LIDs follow from addresses\n") != std::string::npos, shown);
+  BOOST_TEST(end_of_line(shown, "node", 3) == "pauses lid state");
+  BOOST_TEST(end_of_line(shown, "n2", 2) == std::to_string(lid) + " ACTIVE");
+  BOOST_TEST(end_of_line(shown, "n1", 1) == "DOWN");
+}
+
+BOOST_AUTO_TEST_CASE(managed_ports_that_wait_have_no_lid) {
+  const host::test::Served fabric(infiniband_star(true));
+  const Json found = Json::parse(ask({"--json"}, fabric.name).out);
+  BOOST_TEST(found.at("managed") == true);
+  const Json& second = found.at("nodes").at(1);
+  BOOST_TEST((second.at("lid") == 0 && second.at("sm_lid") == 0 && second.at("state") == "INIT"));
+  const std::string shown = ask({}, fabric.name).out;
+  BOOST_TEST(shown.find("\nInfiniBand, managed: no port knows a subnet manager yet\n") != std::string::npos, shown);
+  BOOST_TEST(end_of_line(shown, "node", 4) == "lid state sm lid");
+  BOOST_TEST(end_of_line(shown, "n2", 3) == "0 INIT 0");
+}
+
+BOOST_AUTO_TEST_CASE(ethernet_has_no_lids) {
+  const host::test::Served fabric(fabric::star(2, {}));
+  const Json found = Json::parse(ask({"--json"}, fabric.name).out);
+  BOOST_TEST((!found.contains("managed") && !found.at("nodes").at(0).contains("lid")));
+  const std::string shown = ask({}, fabric.name).out;
+  BOOST_TEST((shown.find("InfiniBand") == std::string::npos && end_of_line(shown, "node", 1) == "pauses"), shown);
 }

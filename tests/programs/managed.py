@@ -130,6 +130,23 @@ def brought_up(context):
         fabric.expect(0, ["ibtracert", str(fabric.lid(0)), str(fabric.lid(3))], r'^To ca .* "H4 verbena0"')
 
 
+def stat(context):
+    """What `verbena stat` says of a port is what ibstat says on its node."""
+    with Managed(context) as fabric:
+        waiting = fabric.stat()
+        if waiting["managed"] is not True or [(node["lid"], node["state"], node["sm_lid"]) for node in waiting["nodes"]] != [(0, "INIT", 0)] * NODES:
+            raise Failure(f"before a manager: {waiting}")
+        fabric.start_manager(1, options="-l 1")
+        manager = fabric.lid(1)
+        for number, node in enumerate(fabric.stat()["nodes"]):
+            if (node["lid"], node["lmc"], node["state"], node["sm_lid"]) != (fabric.lid(number), 1, "ACTIVE", manager):
+                raise Failure(f"node {number + 1}, whose manager is at {manager}: {node}")
+        text = fabric.command("stat")
+        if f"InfiniBand, managed: {NODES} of {NODES} ports know a subnet manager, at LID {manager}\n" not in text or not re.search(
+                rf"^H4 .* {fabric.lid(3)}-{fabric.lid(3) + 1} +ACTIVE +{manager}$", text, re.M):
+            raise Failure(text)
+
+
 def guids(context):
     """What ibv_devices and ibstat say of a node is what the manager knows it by."""
     with Managed(context) as fabric:
@@ -261,6 +278,7 @@ ROUND = {"first switch": "003", "S2": "005", "S3": "001"}  # out of TOPOLOGY's s
 def tests(context):
     return [("ports wait for a manager", lambda: before_a_manager(context)),
             ("opensm brings the fabric up", lambda: brought_up(context)),
+            ("stat says what ibstat says", lambda: stat(context)),
             ("a node is known by its GUIDs", lambda: guids(context)),
             ("a cable dies and comes back", lambda: cable_dies(context)),
             ("a switch dies and comes back", lambda: switch_dies(context)),

@@ -119,6 +119,14 @@ void fields(Way& way, In<Way, FabricSnapshot::Node>& value) {
       value.overflowed, value.pauses, value.not_run, value.not_run_from, value.counters);
 }
 template <class Way>
+void fields(Way& way, In<Way, FabricSubnet::Port>& value) {
+  way(value.base_lid, value.sm_lid, value.lmc, value.state);
+}
+template <class Way>
+void fields(Way& way, In<Way, FabricSubnet>& value) {
+  way(value.is_managed, value.ports);
+}
+template <class Way>
 void fields(Way& way, In<Way, FabricSnapshot::Fault>& value) {
   way(value.number, value.where, value.rule, value.hits);
 }
@@ -129,8 +137,8 @@ void fields(Way& way, In<Way, FabricCaptureCounts>& value) {
 template <class Way>
 void fields(Way& way, In<Way, FabricSnapshot>& value) {
   way(value.fabric, value.uptime, value.network, value.strays, value.has_classes, value.deadlock, value.loops,
-      value.names, value.rails, value.cables, value.links, value.nodes, value.faults, value.crashed, value.cut_off,
-      value.counter_names, value.counters_complete, value.capture);
+      value.names, value.rails, value.cables, value.links, value.nodes, value.subnet, value.faults, value.crashed,
+      value.cut_off, value.counter_names, value.counters_complete, value.capture);
   if (value.has_classes)
     for (auto& link : value.links) way(link.pauses);
 }
@@ -312,6 +320,7 @@ bool is_sound(const FabricSnapshot& snapshot) {
                              [&](const fabric::ForwardingLoop& loop) {
                                return !loop.links.empty() && std::ranges::all_of(loop.links, is_link);
                              }) &&
+         (!snapshot.subnet || snapshot.subnet->ports.size() == snapshot.nodes.size()) &&
          (!snapshot.deadlock ||
           (!snapshot.deadlock->links.empty() && std::ranges::all_of(snapshot.deadlock->links, is_link)));
 }

@@ -25,6 +25,18 @@ struct FabricCaptureCounts {
   std::uint64_t frames_cut = 0;
 };
 
+/// Of a fabric of InfiniBand.
+struct FabricSubnet {
+  struct Port {                  // as PortInfo has it (IBA volume 1, 14.2.5.6)
+    std::uint16_t base_lid = 0;  // 0: none yet
+    std::uint16_t sm_lid = 0;    // 0: no manager is known
+    std::uint8_t lmc = 0;        // it has 2^lmc LIDs
+    std::uint8_t state = 1;      // 1 down, 2 init, 3 armed, 4 active
+  };
+  bool is_managed = false;  // else LIDs follow from addresses, and there is no manager
+  std::vector<Port> ports;  // in the order of the nodes
+};
+
 struct FabricSnapshot {
   struct Cable {
     std::uint32_t a = 0;  // vertices
@@ -68,6 +80,7 @@ struct FabricSnapshot {
   std::vector<Cable> cables;
   std::vector<Link> links;  // of each cable the forward direction, then the backward one
   std::vector<Node> nodes;
+  std::optional<FabricSubnet> subnet;  // of a fabric of InfiniBand
   std::vector<Fault> faults;
   std::vector<std::uint32_t> crashed;                            // switches
   std::vector<std::pair<std::uint32_t, std::uint32_t>> cut_off;  // from, to

@@ -273,6 +273,7 @@ FabricAnswer FabricCommands::serve(Time now, const AskSnapshot&) {
                                           .elements = elements_,
                                           .counters = setup_.counters,
                                           .capture = setup_.capture,
+                                          .managed = setup_.managed,
                                           .started = started_});
   auto& snapshot = std::get<FabricSnapshot>(reply);
   snapshot.fabric = setup_.fabric;

@@ -87,6 +87,7 @@ Result<std::unique_ptr<FabricProcess>, std::string> FabricProcess::open(const Fa
   }
   process->attach_observers(options.observer);
   if (std::string error = process->open_counters(options.fabric); !error.empty()) return Failure{std::move(error)};
+  if (std::string error = process->open_subnet(options); !error.empty()) return Failure{std::move(error)};
   process->commands_ = std::make_unique<FabricCommands>(
       *process->ports_,
       FabricCommands::Setup{.fabric = options.fabric,
@@ -95,9 +96,9 @@ Result<std::unique_ptr<FabricProcess>, std::string> FabricProcess::open(const Fa
                             .stats_path = process->stats_path_,
                             .wire = options.wire,
                             .counters = static_cast<const StatsFile*>(process->counters_),
-                            .capture = process->capture_.get()},
+                            .capture = process->capture_.get(),
+                            .managed = process->subnet_ == nullptr ? nullptr : &process->subnet_->ports()},
       clock_now());
-  if (std::string error = process->open_subnet(options); !error.empty()) return Failure{std::move(error)};
   return process;
 }
 

@@ -73,8 +73,8 @@ class FabricProcess {
   Descriptor counters_file_;
   void* counters_ = nullptr;
   std::string stats_path_;
-  std::unique_ptr<FabricCommands> commands_;
   std::unique_ptr<SubnetService> subnet_;  // of a managed fabric
+  std::unique_ptr<FabricCommands> commands_;
   CoreLease core_lease_;
 };
 

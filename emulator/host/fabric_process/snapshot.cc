@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "emulator/fabric/network_subnet.h"
+#include "emulator/host/node/infiniband_port.h"
 #include "emulator/host/node/node_directory.h"
 
 namespace verbena::host {
@@ -54,6 +55,29 @@ void add_nodes(const SnapshotSources& sources, FabricSnapshot& into) {
   for (const FabricPorts::Process& process : sources.ports.processes()) ++into.nodes[process.host].processes;
 }
 
+FabricSubnet::Port unmanaged_lids(const fabric::Topology& topology, std::uint32_t host, bool is_up) {
+  const wire::Gid address = device_address(node_address(topology.node_of(host) + 1), {topology.rail_of(host)});
+  return {.base_lid = static_lid(address).value(), .state = is_up ? kPortStateActive : kPortStateDown};
+}
+
+/// As the verbs and sysfs of the nodes show it (node/infiniband_port.h).
+void add_subnet(const SnapshotSources& sources, FabricSnapshot& into) {
+  const fabric::Network& network = sources.ports.network();
+  const fabric::Topology& topology = network.topology();
+  if (topology.medium != wire::Medium::infiniband) return;
+  FabricSubnet& subnet = into.subnet.emplace();
+  subnet.is_managed = sources.managed != nullptr;
+  subnet.ports.reserve(topology.hosts);
+  for (std::uint32_t host = 0; host < topology.hosts; ++host) {
+    if (!subnet.is_managed) {
+      subnet.ports.push_back(unmanaged_lids(topology, host, network.port_is_up(host)));
+      continue;
+    }
+    const ManagedPort& port = (*sources.managed)[host];
+    subnet.ports.push_back({port.base_lid, port.sm_lid, port.lmc, port.state});
+  }
+}
+
 /// The counters of each port of a process go to the port of the network whose address it has.
 void add_counters(const StatsFile& file, const FabricPorts& ports, FabricSnapshot& into) {
   for (FabricSnapshot::Node& node : into.nodes) node.counters.resize(nic::kCounters);
@@ -79,6 +103,7 @@ FabricSnapshot take_snapshot(Time now, const SnapshotSources& sources) {
   snapshot.loops = fabric::NetworkSubnet::loops(sources.ports.network(), kLoopsMax);
   add_elements(now, sources, snapshot);
   add_nodes(sources, snapshot);
+  add_subnet(sources, snapshot);
   snapshot.counter_names.reserve(nic::kCounters);
   for (std::size_t i = 0; i < nic::kCounters; ++i)
     snapshot.counter_names.emplace_back(nic::to_string(static_cast<nic::Counter>(i)));

@@ -38,6 +38,8 @@ class SubnetService final : private subnet::Receiver, private subnet::Listener, 
   std::optional<Time> next_deadline() const;
   /// Answers what has been asked. Never blocks.
   void service(Time now);
+  /// What the ports of the hosts have, by host.
+  const ManagedPortFile& ports() const { return *file_; }
   /// These are dead now, and all others are not.
   void mirror(Time now, const std::set<fabric::LinkId>& dead_links, const std::set<std::uint32_t>& dead_switches);
 

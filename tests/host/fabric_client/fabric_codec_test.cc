@@ -35,6 +35,7 @@ FabricSnapshot snapshot(bool has_classes) {
   seen.nodes.resize(2);
   seen.nodes[0].counters = {0, 1, UINT64_MAX};
   seen.nodes[1].not_run_from = microseconds(7);
+  if (has_classes) seen.subnet = FabricSubnet{true, {{.base_lid = 0xbffe, .sm_lid = 0xbfff, .lmc = 7, .state = 4}, {}}};
   seen.counter_names = {"a", "b", "c"};
   seen.counters_complete = true;
   seen.faults = {{1, "n1-s1", "drop 1%", 17}, {UINT32_MAX, "", "", 0}};
@@ -180,6 +181,8 @@ BOOST_AUTO_TEST_CASE(snapshot_that_names_what_it_lacks_is_refused) {
   BOOST_TEST(is_refused([](FabricSnapshot& seen) { seen.links.pop_back(); }));
   BOOST_TEST(is_refused([](FabricSnapshot& seen) { seen.nodes.resize(5); }));
   BOOST_TEST(is_refused([](FabricSnapshot& seen) { seen.nodes[0].counters.pop_back(); }));
+  BOOST_TEST(is_refused([](FabricSnapshot& seen) { seen.subnet->ports.pop_back(); }));
+  BOOST_TEST(is_refused([](FabricSnapshot& seen) { seen.subnet->ports.resize(3); }));
   BOOST_TEST(is_refused([](FabricSnapshot& seen) { seen.crashed[0] = 4; }));
   BOOST_TEST(is_refused([](FabricSnapshot& seen) { seen.cut_off[0].second = 4; }));
   BOOST_TEST(is_refused([](FabricSnapshot& seen) { seen.deadlock->links[0].cable = 3; }));

@@ -80,6 +80,28 @@ BOOST_AUTO_TEST_CASE(what_a_manager_sets_is_there_for_the_node) {
   }));
 }
 
+BOOST_AUTO_TEST_CASE(who_asks_the_fabric_sees_what_a_manager_has_set) {
+  const Served fabric(managed(fabric::star(2, {})));
+  Manager manager(fabric);
+  const auto node = [&](std::size_t index) { return fabric.stat().at("nodes").at(index); };
+  BOOST_TEST(fabric.stat().at("managed") == true);
+  BOOST_TEST((node(1).at("lid") == 0 && node(1).at("sm_lid") == 0 && node(1).at("state") == "INIT"));
+  manager.set_port({1, 2}, 1, [](wire::PortInfo& info) {
+    info.base_lid = wire::Lid(8);
+    info.lmc = 2;
+    info.master_sm_lid = wire::Lid(1);
+  });
+  BOOST_TEST(wait_until([&] { return node(1).at("lid") == 8; }));
+  BOOST_TEST((node(1).at("lmc") == 2 && node(1).at("sm_lid") == 1 && node(1).at("state") == "INIT"));
+  manager.set_port({1, 2}, 1, [](wire::PortInfo& info) { info.state = wire::PortState::armed; });
+  BOOST_TEST(wait_until([&] { return node(1).at("state") == "ARMED"; }));
+  manager.set_port({1, 2}, 1, [](wire::PortInfo& info) { info.state = wire::PortState::active; });
+  BOOST_TEST(wait_until([&] { return node(1).at("state") == "ACTIVE"; }));
+  BOOST_TEST((node(0).at("lid") == 0 && node(0).at("state") == "INIT"));
+  BOOST_TEST(fabric.ask({"link-down", "n2-s1"}) == "");
+  BOOST_TEST(wait_until([&] { return node(1).at("state") == "DOWN"; }));
+}
+
 BOOST_AUTO_TEST_CASE(a_cable_that_dies_is_down_for_the_agents) {
   const Served fabric(managed(fabric::star(2, {})));
   Manager manager(fabric);

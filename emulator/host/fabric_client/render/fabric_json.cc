@@ -53,6 +53,13 @@ Json pauses_of_all(const FabricSnapshot& snapshot) {
           {"deadlock", snapshot.deadlock ? Json(deadlock_text(snapshot)) : Json(nullptr)}};
 }
 
+void add_lids(const FabricSubnet::Port& port, bool is_managed, Json& into) {
+  into["lid"] = port.base_lid;
+  into["lmc"] = port.lmc;
+  into["state"] = port_state_name(port.state);
+  if (is_managed) into["sm_lid"] = port.sm_lid;
+}
+
 Json nodes_of(const FabricSnapshot& snapshot) {
   Json nodes = Json::array();
   for (std::uint32_t host = 0; host < snapshot.nodes.size(); ++host) {
@@ -70,6 +77,7 @@ Json nodes_of(const FabricSnapshot& snapshot) {
                      {"pauses", seen.pauses},
                      {"not_run_ns", seen.not_run.ns},
                      {"not_run_from_ns", seen.not_run_from.ns}});
+    if (snapshot.subnet) add_lids(snapshot.subnet->ports[host], snapshot.subnet->is_managed, nodes.back());
     if (seen.counters.empty()) continue;
     Json counters = Json::object();
     for (std::size_t i = 0; i < seen.counters.size(); ++i)
@@ -130,6 +138,7 @@ Json json_of(const FabricSnapshot& snapshot) {
               {"counter_names", snapshot.counter_names},
               {"counters_complete", snapshot.counters_complete}};
   if (snapshot.rails != 1) all["rails"] = snapshot.rails;
+  if (snapshot.subnet) all["managed"] = snapshot.subnet->is_managed;
   if (snapshot.capture)
     all["capture"] = {
         {"frames_missing", snapshot.capture->frames_missing},

@@ -1,14 +1,41 @@
 #include "emulator/host/fabric_client/render/fabric_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
 
 #include "emulator/host/node/node_directory.h"
+#include "emulator/host/node/port_speed.h"
 
 namespace verbena::host {
 
 std::string port_address(const FabricSnapshot& snapshot, std::size_t port) {
   const auto number = static_cast<std::uint32_t>(port);
   return address_text(device_address(node_address(number / snapshot.rails + 1), {number % snapshot.rails}));
+}
+
+std::string_view port_state_name(std::uint8_t state) {
+  const std::string_view text = port_state_text(state);  // "4: ACTIVE"
+  return text.substr(text.find(' ') + 1);
+}
+
+std::string lids_text(const FabricSubnet::Port& port) {
+  std::string text = std::to_string(port.base_lid);
+  if (port.lmc != 0) text += "-" + std::to_string(port.base_lid + (1u << port.lmc) - 1);
+  return text;
+}
+
+std::string subnet_text(const FabricSubnet& subnet) {
+  if (!subnet.is_managed) return "InfiniBand, not managed: LIDs follow from addresses";
+  std::set<std::uint16_t> managers;
+  for (const FabricSubnet::Port& port : subnet.ports) managers.insert(port.sm_lid);
+  managers.erase(0);
+  if (managers.empty()) return "InfiniBand, managed: no port knows a subnet manager yet";
+  const auto knows = std::ranges::count_if(subnet.ports, [](const auto& port) { return port.sm_lid != 0; });
+  return fmt::format("InfiniBand, managed: {} of {} ports know a subnet manager, at LID {}", knows, subnet.ports.size(),
+                     fmt::join(managers, ", "));
 }
 
 std::string link_name(const FabricSnapshot& snapshot, std::size_t link) {

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "emulator/host/fabric_client/fabric_messages.h"
 
@@ -13,6 +15,12 @@ namespace verbena::host {
 
 /// "127.47.92.1", of the NIC port with this index.
 std::string port_address(const FabricSnapshot& snapshot, std::size_t port);
+/// "ACTIVE", as ibv_devinfo and sysfs name the state of a port of InfiniBand.
+std::string_view port_state_name(std::uint8_t state);
+/// "8", or "8-11" of a port whose LMC is 2.
+std::string lids_text(const FabricSubnet::Port& port);
+/// "InfiniBand, managed: 4 of 4 ports know a subnet manager, at LID 1".
+std::string subnet_text(const FabricSubnet& subnet);
 /// "n1->s1", of the link with this index.
 std::string link_name(const FabricSnapshot& snapshot, std::size_t link);
 /// "n1->n2", of a pair that is cut off.

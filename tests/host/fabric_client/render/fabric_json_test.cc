@@ -66,6 +66,35 @@ BOOST_AUTO_TEST_CASE(snapshot_without_classes_or_counters_has_no_keys_for_them) 
                  R"(}],"faults":[],"crashed":[],"cut_off":[],"loops":[],)" + kNames + R"("counters_complete":false})");
 }
 
+BOOST_AUTO_TEST_CASE(ports_of_infiniband_have_lids_and_a_state) {
+  FabricSnapshot seen = snapshot();
+  seen.subnet = FabricSubnet{false, {{.base_lid = 8, .sm_lid = 3, .lmc = 2, .state = 4}}};
+  const auto node_of = [&] { return json_of(seen).at("nodes").at(0).dump(); };
+  BOOST_TEST(node_of() == kNode + R"(,"lid":8,"lmc":2,"state":"ACTIVE"})");
+  BOOST_TEST(json_of(seen).at("managed") == false);
+  seen.subnet->is_managed = true;
+  seen.nodes[0].counters = {3, 0, 1};
+  BOOST_TEST(node_of() == kNode + R"(,"lid":8,"lmc":2,"state":"ACTIVE","sm_lid":3,"counters":{"b":3,"a":1}})");
+  BOOST_TEST(json_of(seen).at("managed") == true);
+}
+
+BOOST_AUTO_TEST_CASE(lids_and_managers_are_told_as_text) {
+  BOOST_TEST(lids_text({.base_lid = 0}) == "0");
+  BOOST_TEST(lids_text({.base_lid = 8, .lmc = 0}) == "8");
+  BOOST_TEST(lids_text({.base_lid = 8, .lmc = 2}) == "8-11");
+  BOOST_TEST(lids_text({.base_lid = 0xbf80, .lmc = 7}) == "49024-49151");
+  BOOST_TEST(port_state_name(1) == "DOWN");
+  BOOST_TEST(port_state_name(2) == "INIT");
+  BOOST_TEST(port_state_name(3) == "ARMED");
+  BOOST_TEST(port_state_name(4) == "ACTIVE");
+  BOOST_TEST(subnet_text({false, {{.sm_lid = 1}}}) == "InfiniBand, not managed: LIDs follow from addresses");
+  BOOST_TEST(subnet_text({true, {{}, {}}}) == "InfiniBand, managed: no port knows a subnet manager yet");
+  BOOST_TEST(subnet_text({true, {{}, {.sm_lid = 7}, {.sm_lid = 7}}}) ==
+             "InfiniBand, managed: 2 of 3 ports know a subnet manager, at LID 7");
+  BOOST_TEST(subnet_text({true, {{.sm_lid = 9}, {.sm_lid = 7}}}) ==
+             "InfiniBand, managed: 2 of 2 ports know a subnet manager, at LID 7, 9");
+}
+
 BOOST_AUTO_TEST_CASE(snapshot_with_everything_has_every_key) {
   FabricSnapshot seen = snapshot();
   seen.has_classes = true;

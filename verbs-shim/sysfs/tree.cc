@@ -42,15 +42,18 @@ struct Parents {
   bool complete = true;
 };
 
+// Its directory stands near a row, and before it: searched backwards, and lengths first. Clang counts the steps.
 constexpr Parents find_parents() {
   Parents parents;
+  std::size_t lengths[kRowCount] = {};
+  for (std::size_t i = 0; i < kRowCount; ++i) lengths[i] = length_of(kRows[i].path);
   for (std::size_t i = 1; i < kRowCount; ++i) {
     const std::size_t length = last_slash(kRows[i].path);
     bool found = false;
-    for (std::size_t j = 0; j < i && !found; ++j) {
-      if (length_of(kRows[j].path) != length) continue;
+    for (std::size_t j = i; j-- > 0 && !found;) {
+      if (lengths[j] != length) continue;
       bool same = true;
-      for (std::size_t k = 0; k < length; ++k) same = same && kRows[i].path[k] == kRows[j].path[k];
+      for (std::size_t k = length; k-- > 0 && same;) same = kRows[i].path[k] == kRows[j].path[k];
       if (!same || kRows[j].kind == NodeKind::file || kRows[j].kind == NodeKind::link) continue;
       parents.of[i] = j;
       found = true;
@@ -59,6 +62,7 @@ constexpr Parents find_parents() {
   }
   return parents;
 }
+
 constexpr Parents kParents = find_parents();
 static_assert(kParents.complete, "a node stands before its directory in the table");
 

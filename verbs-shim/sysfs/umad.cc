@@ -219,9 +219,10 @@ VERBENA_HOOK(ssize_t, read, (int fd, void* into, std::size_t bytes)) {
   }
   const auto got = static_cast<ssize_t>(syscall(SYS_recvfrom, fd, into, bytes, 0, nullptr, nullptr));
   if (got != 0) return got;
-  // The fabric has ended. A program that would wait here and only tries again is not to do so a million times a minute.
+  // The fabric has ended. A program that only tries again is not to do so a million times a minute: opensm, which opens
+  // the device with O_NONBLOCK, would fill its log.
   constexpr timespec kPause{.tv_sec = 1, .tv_nsec = 0};
-  if ((syscall(SYS_fcntl, fd, F_GETFL) & O_NONBLOCK) == 0) nanosleep(&kPause, nullptr);
+  nanosleep(&kPause, nullptr);
   errno = EIO;
   return -1;
 }

@@ -23,14 +23,21 @@ BOOST_AUTO_TEST_CASE(without_work_it_is_the_machines_time) {
   BOOST_TEST(is_at(clock.advance(at_ms(9000), at_ms(9500)), 9000));
 }
 
-BOOST_AUTO_TEST_CASE(with_work_a_step_is_bounded_and_nothing_is_skipped) {
+BOOST_AUTO_TEST_CASE(who_is_late_does_all_that_is_due_at_once) {
+  StepClock clock;
+  clock.advance(at_ms(100), kNever);
+  BOOST_TEST(is_at(clock.advance(at_ms(300), at_ms(100)), 300));
+}
+
+BOOST_AUTO_TEST_CASE(who_is_behind_goes_in_steps_and_skips_nothing) {
   StepClock clock;
   clock.advance(at_ms(100), kNever);
   BOOST_TEST(is_at(clock.advance(at_ms(500), at_ms(100)), 101));
   BOOST_TEST(is_at(clock.advance(at_ms(900), at_ms(101)), 102));
   // What is due later is waited for, and no longer.
-  BOOST_TEST(is_at(clock.advance(at_ms(900), at_ms(300)), 301));
-  // It catches up.
-  BOOST_TEST(is_at(clock.advance(at_ms(900), kNever), 900));
-  BOOST_TEST(is_at(clock.advance(at_ms(900), at_ms(50)), 900));
+  BOOST_TEST(is_at(clock.advance(at_ms(900), at_ms(800)), 801));
+  BOOST_TEST(is_at(clock.advance(at_ms(900), at_ms(801)), 802));  // it stays behind until it has caught up
+  BOOST_TEST(is_at(clock.advance(at_ms(900), at_ms(899)), 900));
+  BOOST_TEST(is_at(clock.advance(at_ms(1000), at_ms(900)), 1000));
+  BOOST_TEST(is_at(clock.advance(at_ms(1000), at_ms(50)), 1000));
 }

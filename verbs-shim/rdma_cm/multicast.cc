@@ -21,6 +21,8 @@ cm::Path static_group_path(const Id& id, const Address& group) {
   if (id.device_port->is_infiniband()) {
     path.address = infiniband_group(group, id.port_space, wire::kPkeyDefault);
     path.next_hop = wire::PathAddress(host::static_group_lid(path.address), 0);
+    path.hop_limit = 1;  // it stays within the subnet
+    path.flow_label = 0;
   } else if (group.gid.is_ipv4() && path.encapsulation == &wire::kRoceV1) {
     // As cma_iboe_set_mgid of the kernel: in RoCE v1, an IPv4 group is one of global scope.
     path.address.octets[0] = 0xff;

@@ -11,12 +11,12 @@
 #include <cstring>
 
 #include "verbs-shim/rdma_cm/commands.h"
+#include "wire/subnet_administration.h"
 
 namespace verbena::shim::rdma_cm {
 namespace {
 
 constexpr std::uint16_t kPkey = 0xffff;
-constexpr std::uint8_t kExactly = 2;  // selectors of a path record
 constexpr unsigned kSelectorShift = 6;
 constexpr unsigned kFlowLabelShift = 8;
 constexpr std::uint8_t kReversible = 0x80;
@@ -36,7 +36,7 @@ std::uint16_t own_lid(const Id& id) {
 }
 
 std::uint8_t exactly(std::uint8_t value) {
-  return static_cast<std::uint8_t>(kExactly << kSelectorShift | value);
+  return static_cast<std::uint8_t>(wire::kSelectorExactly << kSelectorShift | value);
 }
 
 /// One end of an ID, by GID and service ID (rdma_get_service_id of the kernel).
@@ -153,7 +153,7 @@ int Commands::query_route(const Call& call) {
       }
       route.reversible = 1;
       route.numb_path = 1;
-      route.mtu_selector = route.rate_selector = route.packet_life_time_selector = kExactly;
+      route.mtu_selector = route.rate_selector = route.packet_life_time_selector = wire::kSelectorExactly;
       route.mtu = id->path.mtu;
       route.rate = id->path.packet_rate;
       route.packet_life_time = id->path.packet_lifetime;

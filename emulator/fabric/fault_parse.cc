@@ -1,4 +1,5 @@
-// parse_fault(): one word at a time, by the table of all words, which says as well what they mean (fault_words.h).
+// The rows of packet faults, by which parse_fault() reads (rule_reader.h), and which say as well what the words mean
+// (fault_words.h).
 // Tested by: tests/fabric/fault_plan_test.cc
 #include <algorithm>
 #include <array>
@@ -11,29 +12,10 @@
 #include "emulator/fabric/fault_rows.h"
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/fabric/fault_words.h"
-#include "emulator/fabric/nearest_word.h"
-#include "emulator/fabric/quantity.h"
 #include "wire/enumerators.h"
 
 namespace verbena::fabric {
 namespace {
-
-using Error = std::optional<std::string>;  // nothing: fine
-
-std::string quote(std::string_view word) {
-  return "'" + std::string(word) + "'";
-}
-
-std::vector<std::string_view> words_of(std::string_view text) {
-  std::vector<std::string_view> words;
-  constexpr std::string_view kBlank = " \t\r\n";
-  for (std::size_t at = text.find_first_not_of(kBlank); at != text.npos; at = text.find_first_not_of(kBlank, at)) {
-    const std::size_t end = std::min(text.find_first_of(kBlank, at), text.size());
-    words.push_back(text.substr(at, end - at));
-    at = end;
-  }
-  return words;
-}
 
 constexpr std::array<Named<PacketKind>, 13> kKinds{{{"any", PacketKind::any},
                                                     {"write", PacketKind::write},
@@ -64,22 +46,6 @@ constexpr std::array<Named<CorruptPlace>, 12> kPlaces{{{"payload", CorruptPlace:
                                                        {"msn", CorruptPlace::msn}}};
 constexpr std::array<Named<MessagePart>, 3> kParts{
     {{"first", MessagePart::first}, {"middle", MessagePart::middle}, {"last", MessagePart::last}}};
-
-std::optional<std::uint32_t> parse_number_in(std::string_view text, std::uint64_t least, std::uint64_t most) {
-  const auto value = parse_number(text);
-  if (!value || *value < least || *value > most) return std::nullopt;
-  return static_cast<std::uint32_t>(*value);
-}
-
-/// `4`, `4-7` or `all`.
-std::optional<Range> parse_range(std::string_view text, std::uint64_t least, std::uint64_t most) {
-  if (text == "all") return Range{};
-  const std::size_t dash = text.find('-');
-  const auto first = parse_number_in(text.substr(0, dash), least, most);
-  const auto last = dash == text.npos ? first : parse_number_in(text.substr(dash + 1), least, most);
-  if (!first || !last || *last < *first) return std::nullopt;
-  return Range{*first, *last};
-}
 
 // -- The table: what may be written, how it is read and what it means (fault_rows.h)
 
@@ -248,162 +214,16 @@ constexpr std::array kWords{
                  "drop dir=rx 1%"},
 };
 
-constexpr FaultTable kTable{kActions, kWords};
-
-std::vector<std::string_view> names_in(const auto& rows) {
-  std::vector<std::string_view> names;
-  for (const auto& row : rows) names.push_back(row.name);
-  return names;
+/// A PSN means its first transmission.
+void complete(FaultRule& rule) {
+  if (rule.psns && !rule.iterations) rule.iterations = Range{1, 1};
 }
 
-/// What would be right, as errors and the page on faults say it.
-struct RightValue {
-  std::string operator()(const Probability&) const { return "a probability such as 0.001, 1e-3 or 0.1%"; }
-  std::string operator()(const RangeOf& range) const {
-    return numbers(range.least, range.most) + ", a range such as 4-7, or all";
-  }
-  std::string operator()(const NumberOf& number) const { return numbers(number.least, number.most); }
-  std::string operator()(const TimeOf&) const { return "a time of at most 60s such as 500ns, 10us or 2ms"; }
-  template <class T>
-  std::string operator()(const OneOf<T>& one) const {
-    return "one of " + names_of(one.names);
-  }
-  std::string operator()(const YesNo&) const { return "yes or no"; }
-
-  static std::string numbers(std::uint64_t least, std::uint64_t most) {
-    return "a number from " + std::to_string(least) + " to " + std::to_string(most);
-  }
-};
-
-/// The words that a value may be, if it is one of a few.
-struct RightWords {
-  template <class T>
-  std::vector<std::string_view> operator()(const OneOf<T>& one) const {
-    return names_in(one.names);
-  }
-  std::vector<std::string_view> operator()(const auto&) const { return {}; }
-};
-
-/// Reads a value into the rule; whether it was right.
-struct TakeValue {
-  bool operator()(const Probability& value) const { return put(parse_probability(text), rule.*value.into); }
-  bool operator()(const RangeOf& value) const {
-    return put(parse_range(text, value.least, value.most), rule.*value.into);
-  }
-  bool operator()(const NumberOf& value) const {
-    return put(parse_number_in(text, value.least, value.most), rule.*value.into);
-  }
-  bool operator()(const TimeOf& value) const { return put(parse_duration(text, kFaultTimeMax), rule.*value.into); }
-  template <class T>
-  bool operator()(const OneOf<T>& value) const {
-    return put(find_named(value.names, text), rule.*value.into);
-  }
-  bool operator()(const YesNo& value) const {
-    rule.*value.into = text == "yes";
-    return text == "yes" || text == "no";
-  }
-  template <class Read, class Into>
-  static bool put(const std::optional<Read>& read, Into& into) {
-    if (read) into = *read;
-    return read.has_value();
-  }
-  std::string_view text;
-  FaultRule& rule;
-};
+constexpr FaultTable kTable{kActions, kWords, complete};
 
 FaultWord explained(const FaultWordRow& row) {
   return {row.name, std::visit(RightValue{}, row.value), row.text, row.example};
 }
-
-class Parser {
- public:
-  Parser(std::string_view text, const FaultTable& table) : text_(text), table_(table) {}
-
-  Result<FaultRule, std::string> run() {
-    const auto words = words_of(text_);
-    if (words.empty()) return fail("is empty: begin with one of " + action_names());
-    for (const FaultActionRow& row : table_.actions)
-      if (row.name == words.front()) action_ = &row;
-    if (action_ == nullptr)
-      return fail("unknown action " + quote(words.front()) + ": use one of " + action_names() +
-                  did_you_mean(words.front(), names_in(table_.actions)));
-    rule_.action = action_->value;
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      rule_.text += (i == 0 ? "" : " ") + std::string(words[i]);
-      if (i == 0) continue;
-      if (const Error error = take_word(words[i])) return fail(*error);
-    }
-    if (const Error error = check_whole()) return fail(*error);
-    return rule_;
-  }
-
- private:
-  Failure<std::string> fail(const std::string& what) const {
-    std::string shown(text_.substr(0, 80));
-    std::replace_if(shown.begin(), shown.end(), [](char c) { return c < ' ' || c == 0x7f; }, '?');
-    std::string line = "fault " + quote(shown) + ": " + what;
-    std::replace_if(line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-    return Failure<std::string>{std::move(line)};
-  }
-
-  Error take_word(std::string_view word) {
-    if (word.ends_with(',')) return quote(word) + " ends in a comma: blanks part the words of a fault";
-    const std::size_t equals = word.find('=');
-    if (equals == word.npos && word.back() == '%') return take(word, "p", word);
-    if (equals == word.npos) return quote(word) + " is not understood: write a percentage such as 0.1%, or name=value";
-    return take(word, word.substr(0, equals), word.substr(equals + 1));
-  }
-
-  Error take(std::string_view word, std::string_view name, std::string_view value) {
-    const auto row = std::find_if(table_.words.begin(), table_.words.end(),
-                                  [&](const FaultWordRow& entry) { return entry.name == name && belongs(entry); });
-    if (row == table_.words.end())
-      return quote(name) + " does not belong to " + std::string(action_->name) + ": it takes " + names_taken() +
-             did_you_mean(name, names_of_words());
-    if (std::find(seen_.begin(), seen_.end(), name) != seen_.end()) return quote(name) + " is given twice";
-    seen_.push_back(name);
-    if (std::visit(TakeValue{value, rule_}, row->value)) return std::nullopt;
-    if (std::holds_alternative<Probability>(row->value))
-      return quote(word) + " is not a probability: write 0% to 100% or p=0 to p=1, down to one in a billion";
-    const std::string right = std::visit(RightValue{}, row->value);
-    return quote(word) + " is not understood: " + (right.starts_with("a ") ? "write " : "use ") + right +
-           did_you_mean(value, std::visit(RightWords{}, row->value));
-  }
-
-  bool belongs(const FaultWordRow& row) const { return !row.action || *row.action == rule_.action; }
-
-  std::vector<std::string_view> names_of_words() const {
-    std::vector<std::string_view> names;
-    for (const FaultWordRow& row : table_.words)
-      if (belongs(row)) names.push_back(row.name);
-    return names;
-  }
-
-  std::string names_taken() const {
-    std::string names;
-    for (const std::string_view name : names_of_words()) names += (names.empty() ? "" : ", ") + std::string(name);
-    return names;
-  }
-
-  std::string action_names() const {
-    std::string names;
-    for (const FaultActionRow& row : table_.actions) names += (names.empty() ? "" : ", ") + std::string(row.name);
-    return names;
-  }
-
-  Error check_whole() {
-    if (action_->lacks != nullptr)
-      if (const std::string_view lacking = action_->lacks(rule_, seen_); !lacking.empty()) return std::string(lacking);
-    if (rule_.psns && !rule_.iterations) rule_.iterations = Range{1, 1};
-    return std::nullopt;
-  }
-
-  std::string_view text_;
-  const FaultTable& table_;
-  const FaultActionRow* action_ = nullptr;
-  FaultRule rule_;
-  std::vector<std::string_view> seen_;
-};
 
 }  // namespace
 
@@ -433,7 +253,7 @@ std::vector<FaultWord> fault_condition_words() {
 }
 
 Result<FaultRule, std::string> parse_fault(std::string_view text, const FaultTable& table) {
-  return Parser(text, table).run();
+  return RuleReader(text, table).run();
 }
 
 Result<FaultRule, std::string> parse_fault(std::string_view text) {

@@ -16,37 +16,21 @@
 
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/fabric/fault_words.h"
-#include "emulator/fabric/quantity.h"
+#include "emulator/fabric/rule_reader.h"
 
 namespace verbena::fabric {
 
 /// What a word's value is, and where it is kept.
 namespace fault_value {
 
-struct Probability {
-  std::uint32_t FaultRule::* into;
-};
-struct RangeOf {
-  std::optional<Range> FaultRule::* into;
-  std::uint64_t least;
-  std::uint64_t most;
-};
-struct NumberOf {
-  std::uint32_t FaultRule::* into;
-  std::uint64_t least;
-  std::uint64_t most;
-};
-struct TimeOf {
-  Duration FaultRule::* into;
-};
+using Probability = rule_value::Probability<FaultRule>;
+using RangeOf = rule_value::RangeOf<FaultRule>;
+using NumberOf = rule_value::NumberOf<FaultRule>;
+using TimeOf = rule_value::TimeOf<FaultRule>;
 template <class T>
-struct OneOf {
-  T FaultRule::* into;
-  std::span<const Named<T>> names;
-};
-struct YesNo {
-  bool FaultRule::* into;
-};
+using OneOf = rule_value::OneOf<FaultRule, T>;
+using YesNo = rule_value::YesNo<FaultRule>;
+
 }  // namespace fault_value
 
 using FaultValue = std::variant<fault_value::Probability, fault_value::RangeOf, fault_value::NumberOf,
@@ -73,8 +57,10 @@ struct FaultWordRow {
 };
 
 struct FaultTable {
+  using Rule = FaultRule;
   std::span<const FaultActionRow> actions;  // of fault_table() in the order of FaultAction
   std::span<const FaultWordRow> words;
+  void (*complete)(FaultRule& rule) = nullptr;  // what follows from what was said
 };
 
 const FaultTable& fault_table();

@@ -1,0 +1,65 @@
+// The verbs that a fault can name, each with the errors that its man page has.
+//
+// Solely the list. A row is a name, and the errors, of which the first is meant where none is said: what the verb gives
+// when a resource is short, or what goes wrong most often. Sources: the man pages of libibverbs and librdmacm.
+// Tested by: tests/fabric/verb_rule_test.cc
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+
+// clang-format off
+#define VERBENA_FAULT_VERBS(X)                                    \
+  X(open_device, ENODEV, ENOMEM)                                  \
+  X(close_device, EBUSY, EIO)                                     \
+  X(query_device, EIO, ENOMEM)                                    \
+  X(query_port, EIO, EINVAL)                                      \
+  X(query_gid, EIO, EINVAL)                                       \
+  X(query_pkey, EIO, EINVAL)                                      \
+  X(alloc_pd, ENOMEM, EINVAL)                                     \
+  X(dealloc_pd, EBUSY, EINVAL)                                    \
+  X(reg_mr, ENOMEM, EINVAL, EFAULT, EPERM, EAGAIN)                \
+  X(rereg_mr, ENOMEM, EINVAL, EFAULT, EBUSY)                      \
+  X(dereg_mr, EBUSY, EINVAL)                                      \
+  X(create_comp_channel, ENOMEM, EMFILE, ENFILE)                  \
+  X(destroy_comp_channel, EBUSY)                                  \
+  X(create_cq, ENOMEM, EINVAL, ENOSYS)                            \
+  X(resize_cq, ENOMEM, EINVAL, ENOSYS)                            \
+  X(destroy_cq, EBUSY)                                            \
+  X(req_notify_cq, EIO, EINVAL)                                   \
+  X(get_cq_event, EIO, EAGAIN, EINTR)                             \
+  X(poll_cq, EIO)                                                 \
+  X(get_async_event, EIO, EAGAIN, EINTR)                          \
+  X(create_qp, ENOMEM, EINVAL, ENOSYS, EPERM, EAGAIN)             \
+  X(modify_qp, EINVAL, ENOMEM, ETIMEDOUT, EIO, EHOSTUNREACH)      \
+  X(query_qp, EIO, ENOMEM)                                        \
+  X(destroy_qp, EBUSY)                                            \
+  X(post_send, ENOMEM, EINVAL, EFAULT, EIO)                       \
+  X(post_recv, ENOMEM, EINVAL, EFAULT, EIO)                       \
+  X(create_srq, ENOMEM, EINVAL)                                   \
+  X(modify_srq, ENOMEM, EINVAL)                                   \
+  X(query_srq, EIO)                                               \
+  X(destroy_srq, EBUSY)                                           \
+  X(post_srq_recv, ENOMEM, EINVAL, EFAULT)                        \
+  X(create_ah, ENOMEM, EINVAL, ETIMEDOUT, EHOSTUNREACH)           \
+  X(destroy_ah, EBUSY)                                            \
+  X(attach_mcast, ENOMEM, EINVAL)                                 \
+  X(detach_mcast, EINVAL)                                         \
+  X(alloc_mw, ENOMEM, EOPNOTSUPP)                                 \
+  X(bind_mw, ENOMEM, EINVAL, EOPNOTSUPP)                          \
+  X(dealloc_mw, EBUSY)                                            \
+  X(alloc_dm, ENOMEM, EINVAL, EOPNOTSUPP)                         \
+  X(open_xrcd, ENOMEM, EINVAL)                                    \
+  X(create_flow, ENOMEM, EINVAL, EOPNOTSUPP)
+// clang-format on
+
+namespace verbena::fabric {
+
+enum class Verb : std::uint8_t {
+  any,
+#define VERBENA_VERB(name, ...) name,
+  VERBENA_FAULT_VERBS(VERBENA_VERB)
+#undef VERBENA_VERB
+};
+
+}  // namespace verbena::fabric

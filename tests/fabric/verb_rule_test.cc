@@ -1,0 +1,108 @@
+// Verbs that fail: what may be said, and which calls it hits.
+#include "emulator/fabric/verb_rule.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "emulator/fabric/verb_faults.h"
+
+using namespace verbena;
+using namespace verbena::fabric;
+
+namespace {
+
+VerbRule good(std::string_view text) {
+  const auto rule = parse_verb_rule(text);
+  BOOST_REQUIRE_MESSAGE(rule.ok(), (rule.ok() ? "" : rule.error()));
+  return *rule;
+}
+bool is_refused(std::string_view text, std::string_view because) {
+  const auto rule = parse_verb_rule(text);
+  return !rule.ok() && rule.error().find(because) != std::string::npos && rule.error().find('\n') == std::string::npos;
+}
+/// The errors of so many calls.
+std::vector<int> errors_of(std::string_view text, const VerbCall& call, std::size_t calls, std::uint64_t seed = 1) {
+  VerbFaults faults({good(text)}, seed);
+  std::vector<int> errors;
+  for (std::size_t i = 0; i < calls; ++i) errors.push_back(faults.judge(call, Time{}).error);
+  return errors;
+}
+using Errors = std::vector<int>;
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_call_fails_with_the_error_that_is_said) {
+  BOOST_TEST(
+      (errors_of("fail verb=create_cq nth=2 errno=EINVAL", {.verb = Verb::create_cq}, 3) == Errors{0, EINVAL, 0}));
+  BOOST_TEST((errors_of("fail verb=create_cq nth=2", {.verb = Verb::create_cq}, 3) == Errors{0, ENOMEM, 0}));
+  BOOST_TEST((errors_of("fail verb=create_cq", {.verb = Verb::create_qp}, 2) == Errors{0, 0}));
+  BOOST_TEST((errors_of("fail verb=any nth=1", {.verb = Verb::destroy_qp}, 2) == Errors{EBUSY, 0}));
+}
+
+BOOST_AUTO_TEST_CASE(conditions_choose_the_calls) {
+  const VerbCall post{.verb = Verb::post_send, .qp = 1, .device = 2};
+  BOOST_TEST((errors_of("fail verb=post_send qp=1", post, 1) == Errors{ENOMEM}));
+  BOOST_TEST((errors_of("fail verb=post_send qp=0", post, 1) == Errors{0}));
+  BOOST_TEST((errors_of("fail verb=post_send device=0-1", post, 1) == Errors{0}));
+  BOOST_TEST((errors_of("fail verb=post_send every=3", post, 6) == Errors{0, 0, ENOMEM, 0, 0, ENOMEM}));
+  BOOST_TEST((errors_of("fail verb=post_send count=2", post, 3) == Errors{ENOMEM, ENOMEM, 0}));
+  BOOST_TEST((errors_of("fail verb=post_send qp=0", {.verb = Verb::post_send}, 1) == Errors{0}));
+}
+
+BOOST_AUTO_TEST_CASE(a_probability_is_kept_and_the_same_each_time) {
+  const VerbCall call{.verb = Verb::reg_mr};
+  constexpr std::size_t kCalls = 10'000;
+  const Errors errors = errors_of("fail verb=reg_mr 10%", call, kCalls);
+  const auto hits = std::ranges::count(errors, ENOMEM);
+  BOOST_TEST((hits > 850 && hits < 1150));
+  BOOST_TEST((errors == errors_of("fail verb=reg_mr p=0.1", call, kCalls)));
+  BOOST_TEST((errors != errors_of("fail verb=reg_mr 10%", call, kCalls, 2)));
+}
+
+BOOST_AUTO_TEST_CASE(a_time_is_counted_from_the_first_call) {
+  VerbFaults faults({good("fail verb=post_recv after=2s")}, 1);
+  const Time start{7'000'000'000};
+  BOOST_TEST(faults.judge({.verb = Verb::create_qp}, start).error == 0);
+  BOOST_TEST(faults.judge({.verb = Verb::post_recv}, start + milliseconds(1999)).error == 0);
+  BOOST_TEST(faults.judge({.verb = Verb::post_recv}, start + seconds(2)).error == ENOMEM);
+  BOOST_TEST((faults.counters(0).matched == 1 && faults.counters(0).applied == 1));
+}
+
+BOOST_AUTO_TEST_CASE(delays_add_up_and_one_rule_fails_the_call) {
+  VerbFaults faults({good("delay verb=modify_qp by=50ms"), good("fail verb=modify_qp errno=ETIMEDOUT"),
+                     good("fail verb=modify_qp errno=EINVAL"), good("delay verb=any by=1ms")},
+                    1);
+  const VerbVerdict verdict = faults.judge({.verb = Verb::modify_qp}, Time{});
+  BOOST_TEST((verdict.error == ETIMEDOUT && verdict.delay.ns == milliseconds(51).ns));
+  BOOST_TEST((faults.counters(1).applied == 1 && faults.counters(2).matched == 0));
+  BOOST_TEST((faults.concerns(Verb::poll_cq) && !VerbFaults({good("fail verb=reg_mr")}, 1).concerns(Verb::poll_cq)));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_wrong_is_named) {
+  BOOST_TEST(is_refused("fail", "fail needs a verb: verb=create_cq"));
+  BOOST_TEST(is_refused("fail verb=create_qc", "did you mean"));
+  BOOST_TEST(is_refused("fail verb=create_cq nth=0", "a number from 1"));
+  BOOST_TEST(is_refused("fail verb=create_cq errno=ENOMEN", "did you mean"));
+  BOOST_TEST(is_refused("fail verb=create_cq by=5ms", "'by' does not belong to fail"));
+  BOOST_TEST(is_refused("delay verb=create_cq", "by=50ms"));
+  BOOST_TEST(is_refused("drop verb=create_cq", "unknown action 'drop'"));
+}
+
+BOOST_AUTO_TEST_CASE(an_error_that_the_verb_never_gives_is_told) {
+  BOOST_TEST(warning_of(good("fail verb=destroy_qp errno=ENOSPC")) ==
+             "ibv_destroy_qp never gives ENOSPC (its man page has EBUSY); it will now");
+  BOOST_TEST(warning_of(good("fail verb=create_qp errno=EPERM")).empty());
+  BOOST_TEST(warning_of(good("fail verb=any errno=ENOSPC")).empty());
+}
+
+BOOST_AUTO_TEST_CASE(rules_of_verbs_are_told_from_those_of_packets) {
+  BOOST_TEST((is_verb_rule("fail verb=create_cq") && is_verb_rule("delay by=1ms verb=reg_mr")));
+  BOOST_TEST((!is_verb_rule("delay by=1ms") && !is_verb_rule("drop 1%") && !is_verb_rule("")));
+}
+
+BOOST_AUTO_TEST_CASE(every_example_is_right) {
+  for (const FaultActionWords& action : verb_action_words()) {
+    BOOST_TEST(parse_verb_rule(action.action.example).ok(), action.action.example);
+    for (const FaultWord& word : action.parameters) BOOST_TEST(parse_verb_rule(word.example).ok(), word.example);
+  }
+  for (const FaultWord& word : verb_condition_words()) BOOST_TEST(parse_verb_rule(word.example).ok(), word.example);
+}

@@ -237,6 +237,11 @@ std::optional<std::string> find_error(const ExecOptions& options) {
   if (options.pcap_snap != "0" && options.pcap.empty()) return "--pcap-snap needs --pcap: name the file of the capture";
   for (const auto& fault : options.faults) {
     if (fault.find('\n') != fault.npos) return "--fault: one fault is one line: give --fault once for each";
+    if (fabric::is_verb_rule(fault)) {
+      const auto parsed = fabric::parse_verb_rule(fault);
+      if (!parsed) return fmt::format("--fault: {}", parsed.error());
+      continue;
+    }
     if (const auto parsed = fabric::parse_fault(fault); !parsed) return fmt::format("--fault: {}", parsed.error());
   }
   if (auto error = wrong_wire(options)) return error;

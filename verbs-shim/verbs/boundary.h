@@ -34,6 +34,18 @@ constexpr bool is_failure(Result result) {
     return kAnswers == Answers::error ? result != 0 : result < 0;
 }
 
+/// What a call answers that fails with this errno before it is done.
+template <Answers kAnswers, class Result>
+Result refused(int error) {
+  errno = error;
+  if constexpr (std::is_pointer_v<Result>)
+    return nullptr;
+  else if constexpr (kAnswers == Answers::error)
+    return static_cast<Result>(error);
+  else
+    return static_cast<Result>(kAnswers == Answers::count ? -1 : -error);
+}
+
 template <auto kVerb, Answers kAnswers, class Signature = decltype(kVerb)>
 struct Boundary;
 
@@ -47,7 +59,7 @@ struct Boundary<kVerb, kAnswers, Result (*)(Arguments...)> {
       if (!host::is_state_lost()) kVerb(arguments...);
       error = before;
     } else {
-      const Result result = host::is_state_lost() ? refusal(error) : kVerb(arguments...);
+      const Result result = host::is_state_lost() ? refused<kAnswers, Result>(kNoDevice) : kVerb(arguments...);
       if (!is_failure<kAnswers>(result)) {
         error = before;
       } else if constexpr (!std::is_pointer_v<Result>) {
@@ -56,17 +68,6 @@ struct Boundary<kVerb, kAnswers, Result (*)(Arguments...)> {
       }
       return result;
     }
-  }
-
- private:
-  static Result refusal(int& error) {
-    error = kNoDevice;
-    if constexpr (std::is_pointer_v<Result>)
-      return nullptr;
-    else if constexpr (kAnswers == Answers::error)
-      return static_cast<Result>(kNoDevice);
-    else
-      return static_cast<Result>(kAnswers == Answers::count ? -1 : -kNoDevice);
   }
 };
 

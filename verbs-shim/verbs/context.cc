@@ -13,6 +13,7 @@
 #include "emulator/host/node/port_speed.h"
 #include "verbs-shim/verbs/boundary.h"
 #include "verbs-shim/verbs/context_ops.h"
+#include "verbs-shim/verbs/fault_boundary.h"
 #include "verbs-shim/verbs/objects.h"
 #include "verbs-shim/verbs/process.h"
 #include "verbs-shim/verbs/translate.h"
@@ -112,20 +113,38 @@ void fill_infiniband_port(const Device& device, std::uint8_t number, bool has_si
 
 }  // namespace
 
+namespace {
+
+/// The verbs of the data path look at the plan only where it speaks of them.
+void fill_planned(ibv_context_ops& operations) {
+  const CallFaults* const plan = CallFaults::plan();
+  if (plan == nullptr) return;
+  if (plan->concerns(fabric::Verb::poll_cq)) operations.poll_cq = planned_verb<poll_cq, Answers::count>;
+  if (plan->concerns(fabric::Verb::req_notify_cq)) operations.req_notify_cq = planned_verb<req_notify_cq>;
+  if (plan->concerns(fabric::Verb::post_send))
+    operations.post_send = verb<post_as_planned<&post_send, ibv_qp, ibv_send_wr>>;
+  if (plan->concerns(fabric::Verb::post_recv))
+    operations.post_recv = verb<post_as_planned<&post_recv, ibv_qp, ibv_recv_wr>>;
+  if (plan->concerns(fabric::Verb::post_srq_recv))
+    operations.post_srq_recv = verb<post_as_planned<&post_srq_recv, ibv_srq, ibv_recv_wr>>;
+}
+
+}  // namespace
+
 void fill_context(Context& context, Device& device) {
   context.sz = sizeof(verbs_context);
   context.priv = reinterpret_cast<verbs_ex_private*>(context.provider_private);
   fill_unsupported(context);
-  context.query_port = verb<query_port>;
-  context.query_device_ex = verb<query_device_ex>;
+  context.query_port = planned_verb<query_port>;
+  context.query_device_ex = planned_verb<query_device_ex>;
   context.query_rt_values = verb<query_rt_values>;
-  context.create_cq_ex = verb<create_cq_ex>;
-  context.create_qp_ex = verb<create_qp_ex>;
-  context.create_srq_ex = verb<create_srq_ex>;
+  context.create_cq_ex = planned_verb<create_cq_ex>;
+  context.create_qp_ex = planned_verb<create_qp_ex>;
+  context.create_srq_ex = planned_verb<create_srq_ex>;
   context.modify_cq = verb<modify_cq>;
   context.modify_qp_rate_limit = verb<modify_qp_rate_limit>;
   context.open_qp = verb<open_qp>;
-  context.open_xrcd = verb<open_xrcd>;
+  context.open_xrcd = planned_verb<open_xrcd>;
   context.close_xrcd = verb<close_xrcd>;
   context.get_srq_num = verb<get_srq_num>;
   context.create_wq = verb<create_wq>;
@@ -133,7 +152,7 @@ void fill_context(Context& context, Device& device) {
   context.destroy_wq = verb<destroy_wq>;
   context.create_rwq_ind_table = verb<create_rwq_ind_table>;
   context.destroy_rwq_ind_table = verb<destroy_rwq_ind_table>;
-  context.ibv_create_flow = verb<create_flow>;
+  context.ibv_create_flow = planned_verb<create_flow>;
   context.ibv_destroy_flow = verb<destroy_flow>;
   context.create_counters = verb<create_counters>;
   context.destroy_counters = verb<destroy_counters>;
@@ -145,7 +164,7 @@ void fill_context(Context& context, Device& device) {
   context.advise_mr = verb<advise_mr>;
   context.alloc_null_mr = verb<alloc_null_mr>;
   context.reg_dm_mr = verb<reg_dm_mr>;
-  context.alloc_dm = verb<alloc_dm>;
+  context.alloc_dm = planned_verb<alloc_dm>;
   context.free_dm = verb<free_dm>;
 
   ibv_context& base = context.context;
@@ -155,16 +174,17 @@ void fill_context(Context& context, Device& device) {
   base.num_comp_vectors = std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
   pthread_mutex_init(&base.mutex, nullptr);
   base.abi_compat = __VERBS_ABI_IS_EXTENDED;
-  base.ops._compat_query_device = verb<compat_query_device>;
-  base.ops._compat_query_port = verb<compat_query_port>;
-  base.ops.alloc_mw = verb<alloc_mw>;
-  base.ops.bind_mw = verb<bind_mw>;
-  base.ops.dealloc_mw = verb<dealloc_mw>;
+  base.ops._compat_query_device = planned_verb<compat_query_device>;
+  base.ops._compat_query_port = planned_verb<compat_query_port>;
+  base.ops.alloc_mw = planned_verb<alloc_mw>;
+  base.ops.bind_mw = planned_verb<bind_mw>;
+  base.ops.dealloc_mw = planned_verb<dealloc_mw>;
   base.ops.poll_cq = verb<poll_cq, Answers::count>;
   base.ops.req_notify_cq = verb<req_notify_cq>;
   base.ops.post_send = verb<post_send>;
   base.ops.post_recv = verb<post_recv>;
   base.ops.post_srq_recv = verb<post_srq_recv>;
+  fill_planned(base.ops);
 }
 
 void release_objects(Context& context) {

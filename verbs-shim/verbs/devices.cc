@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "emulator/host/config/environment.h"
+#include "verbs-shim/verbs/call_faults.h"
 #include "verbs-shim/verbs/connection_device.h"
 #include "verbs-shim/verbs/translate.h"
 
@@ -47,6 +48,8 @@ std::vector<Device*> make_devices() {
     std::fprintf(stderr, "%s\n", configs.error().c_str());
     return devices;
   }
+  if (!configs->empty())
+    CallFaults::install(configs->front().verb_faults, configs->front().seed.value_or(host::EngineConfig::kFaultSeed));
   for (const host::EngineConfig& config : *configs)
     if (Device* const made = make_device(config); made != nullptr) devices.push_back(made);
   if (!devices.empty()) offer_connection_device();

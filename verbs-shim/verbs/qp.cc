@@ -21,6 +21,8 @@ Qp::~Qp() = default;
 
 namespace {
 
+std::atomic<std::uint32_t> qps_made{0};  // by this process
+
 bool is_known_type(ibv_qp_type type) {
   return type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_UD || type == IBV_QPT_RAW_PACKET ||
          type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV;
@@ -168,6 +170,7 @@ ibv_qp* create(ibv_context* context, ibv_qp_init_attr_ex& attributes) {
   qp->signal_all = attributes.sq_sig_all != 0;
   fill_building(*qp);
   qp->id = Process::instance().enlist(Kind::qp, qp, context);
+  qp->number = qps_made.fetch_add(1, std::memory_order_relaxed);
   int error = create_on_nic(*engine, attributes, *qp);
   if (error == 0 && has_operations) {
     qp->send_operations = attributes.send_ops_flags;
@@ -277,6 +280,7 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attributes) {
   qp->xrcd = xrcd;
   xrcd->users.add();
   qp->id = Process::instance().enlist(Kind::qp, qp, context);
+  qp->number = qps_made.fetch_add(1, std::memory_order_relaxed);
   return &qp->qp_base;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "emulator/fabric/fault_rule.h"
+#include "emulator/fabric/verb_rule.h"
 #include "emulator/host/config/link_kind.h"
 #include "emulator/host/config/nic_tuning.h"
 #include "emulator/host/config/variables.h"
@@ -32,7 +33,8 @@ struct EngineConfig {
   wire::Gid address = node_address(kNodeDefault);
   std::string link = std::string(kLinkKindDefault.name);  // link_kind.h
   std::vector<fabric::FaultRule> faults;
-  std::optional<std::uint64_t> seed;  // of faults and numbers; none: drawn_numbers.h
+  std::vector<fabric::VerbRule> verb_faults;  // of the process's calls, whichever the device
+  std::optional<std::uint64_t> seed;          // of faults and numbers; none: drawn_numbers.h
   NicTuning nic;
   std::string capture_path;                      // pcapng, empty: none
   std::uint32_t capture_snap_bytes = 0;          // 0: whole frames

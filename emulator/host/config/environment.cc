@@ -221,6 +221,12 @@ Result<EngineConfig, std::string> config_from_environment() {
     return Failure{complaint(kPcapSnapVariable, *value, "want a number of octets, 0 for whole frames")};
   if (const auto value = setting(kFaultsVariable)) {
     for (const std::string& fault : lines_of(*value)) {
+      if (fabric::is_verb_rule(fault)) {
+        auto rule = fabric::parse_verb_rule(fault);
+        if (!rule) return Failure{complaint(kFaultsVariable, fault, rule.error())};
+        config.verb_faults.push_back(std::move(*rule));
+        continue;
+      }
       auto rule = fabric::parse_fault(fault);
       if (!rule) return Failure{complaint(kFaultsVariable, fault, rule.error())};
       config.faults.push_back(std::move(*rule));

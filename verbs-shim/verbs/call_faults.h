@@ -1,0 +1,54 @@
+// CallFaults: the faults of a program's calls (emulator/fabric/verb_faults.h), for all threads of a process.
+//
+// Solely responsible for having one plan in a process and asking it under its lock; a call that is to be late waits
+// here. There is none unless the environment names rules (host/config/environment.h): then all that a verb pays is a
+// look at a null pointer, and the verbs of the data path not even that (fault_boundary.h).
+// Tested by: tests/shim/verbs/call_faults_test.cc
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "emulator/fabric/verb_faults.h"
+
+namespace verbena::shim {
+
+class CallFaults {
+ public:
+  /// Null: nothing is planned.
+  static CallFaults* plan() { return plan_.load(std::memory_order_acquire); }
+  /// Once, before the program has a device. It lives as long as the process.
+  static void install(std::vector<fabric::VerbRule> rules, std::uint64_t seed);
+  /// Of a program in a test, with no call under way. Null: none from now on.
+  static CallFaults* replace_plan(CallFaults* plan) { return plan_.exchange(plan); }
+
+  CallFaults(std::vector<fabric::VerbRule> rules, std::uint64_t seed) : faults_(std::move(rules), seed) {}
+
+  /// Waits for as long as the rules say. Returns the errno with which the call is to fail; 0: it is to be done.
+  int before(const fabric::VerbCall& call);
+  bool concerns(fabric::Verb verb) const { return faults_.concerns(verb); }
+
+  void before_fork() { mutex_.lock(); }
+  void after_fork() { mutex_.unlock(); }
+
+ private:
+  static std::atomic<CallFaults*> plan_;
+
+  std::mutex mutex_;
+  fabric::VerbFaults faults_;
+};
+
+// What a call is about, by its first argument.
+fabric::VerbCall call_about(fabric::Verb verb, const ibv_qp* qp);
+fabric::VerbCall call_about(fabric::Verb verb, const ibv_device* device);
+fabric::VerbCall call_about(fabric::Verb verb, const ibv_context* context);
+template <class Object>
+fabric::VerbCall call_about(fabric::Verb verb, const Object* object) {
+  return call_about(verb, object->context);
+}
+
+}  // namespace verbena::shim

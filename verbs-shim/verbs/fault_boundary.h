@@ -1,0 +1,129 @@
+// Verbs that may fail on demand: the boundary (boundary.h) with a look at the plan of call faults in front of it.
+//
+// Solely responsible for which verb has which name in a plan, and for what a call that is to fail answers: what the verb
+// answers for this errno, with nothing done. The verbs of the data path are looked at only in a context that was opened
+// while a plan spoke of them (fill_context()).
+// Tested by: tests/shim/verbs/call_faults_test.cc
+#pragma once
+
+#include "verbs-shim/verbs/boundary.h"
+#include "verbs-shim/verbs/call_faults.h"
+#include "verbs-shim/verbs/context_ops.h"
+
+namespace verbena::shim {
+
+/// `any`: no fault names it.
+template <auto kVerb>
+inline constexpr fabric::Verb kFaultName = fabric::Verb::any;
+
+#define VERBENA_FAULT_NAME(function, verb) \
+  template <>                              \
+  inline constexpr fabric::Verb kFaultName<&function> = fabric::Verb::verb
+VERBENA_FAULT_NAME(open_device, open_device);
+VERBENA_FAULT_NAME(close_device, close_device);
+VERBENA_FAULT_NAME(compat_query_device, query_device);
+VERBENA_FAULT_NAME(query_device_ex, query_device);
+VERBENA_FAULT_NAME(compat_query_port, query_port);
+VERBENA_FAULT_NAME(query_port, query_port);
+VERBENA_FAULT_NAME(query_gid, query_gid);
+VERBENA_FAULT_NAME(query_gid_ex, query_gid);
+VERBENA_FAULT_NAME(query_pkey, query_pkey);
+VERBENA_FAULT_NAME(alloc_pd, alloc_pd);
+VERBENA_FAULT_NAME(dealloc_pd, dealloc_pd);
+VERBENA_FAULT_NAME(reg_mr, reg_mr);
+VERBENA_FAULT_NAME(reg_mr_iova, reg_mr);
+VERBENA_FAULT_NAME(reg_mr_iova2, reg_mr);
+VERBENA_FAULT_NAME(reg_dmabuf_mr, reg_mr);
+VERBENA_FAULT_NAME(rereg_mr, rereg_mr);
+VERBENA_FAULT_NAME(dereg_mr, dereg_mr);
+VERBENA_FAULT_NAME(create_comp_channel, create_comp_channel);
+VERBENA_FAULT_NAME(destroy_comp_channel, destroy_comp_channel);
+VERBENA_FAULT_NAME(create_cq, create_cq);
+VERBENA_FAULT_NAME(create_cq_ex, create_cq);
+VERBENA_FAULT_NAME(resize_cq, resize_cq);
+VERBENA_FAULT_NAME(destroy_cq, destroy_cq);
+VERBENA_FAULT_NAME(req_notify_cq, req_notify_cq);
+VERBENA_FAULT_NAME(get_cq_event, get_cq_event);
+VERBENA_FAULT_NAME(poll_cq, poll_cq);
+VERBENA_FAULT_NAME(get_async_event, get_async_event);
+VERBENA_FAULT_NAME(create_qp, create_qp);
+VERBENA_FAULT_NAME(create_qp_ex, create_qp);
+VERBENA_FAULT_NAME(modify_qp, modify_qp);
+VERBENA_FAULT_NAME(query_qp, query_qp);
+VERBENA_FAULT_NAME(destroy_qp, destroy_qp);
+VERBENA_FAULT_NAME(post_send, post_send);
+VERBENA_FAULT_NAME(post_recv, post_recv);
+VERBENA_FAULT_NAME(create_srq, create_srq);
+VERBENA_FAULT_NAME(create_srq_ex, create_srq);
+VERBENA_FAULT_NAME(modify_srq, modify_srq);
+VERBENA_FAULT_NAME(query_srq, query_srq);
+VERBENA_FAULT_NAME(destroy_srq, destroy_srq);
+VERBENA_FAULT_NAME(post_srq_recv, post_srq_recv);
+VERBENA_FAULT_NAME(create_ah, create_ah);
+VERBENA_FAULT_NAME(create_ah_from_wc, create_ah);
+VERBENA_FAULT_NAME(destroy_ah, destroy_ah);
+VERBENA_FAULT_NAME(attach_mcast, attach_mcast);
+VERBENA_FAULT_NAME(detach_mcast, detach_mcast);
+VERBENA_FAULT_NAME(alloc_mw, alloc_mw);
+VERBENA_FAULT_NAME(bind_mw, bind_mw);
+VERBENA_FAULT_NAME(dealloc_mw, dealloc_mw);
+VERBENA_FAULT_NAME(alloc_dm, alloc_dm);
+VERBENA_FAULT_NAME(open_xrcd, open_xrcd);
+VERBENA_FAULT_NAME(create_flow, create_flow);
+#undef VERBENA_FAULT_NAME
+
+template <auto kVerb, Answers kAnswers, class Signature = decltype(kVerb)>
+struct FaultBoundary;
+
+template <auto kVerb, Answers kAnswers, class Result, class First, class... Rest>
+struct FaultBoundary<kVerb, kAnswers, Result (*)(First*, Rest...)> {
+  static Result call(First* first, Rest... rest) {
+    if (const int error = planned_error(first); error != 0) return refused<kAnswers, Result>(error);
+    return Boundary<kVerb, kAnswers>::call(first, rest...);
+  }
+
+ private:
+  static int planned_error(First* first) {
+    CallFaults* const plan = CallFaults::plan();
+    if (plan == nullptr || first == nullptr) [[likely]]
+      return 0;
+    const host::InsideCall inside;
+    const int before = errno;
+    const int error = host::is_state_lost() ? 0 : plan->before(call_about(kFaultName<kVerb>, first));
+    errno = before;
+    return error;
+  }
+};
+
+/// The function to give to C for a verb that a fault can name.
+template <auto kVerb, Answers kAnswers = Answers::error>
+inline constexpr auto planned_verb = [] {
+  if constexpr (kFaultName<kVerb> == fabric::Verb::any)
+    return verb<kVerb, kAnswers>;
+  else
+    return FaultBoundary<kVerb, kAnswers>::call;
+}();
+
+/// Posting: each work request of the list is a call. Those in front of the one that fails are posted, and that one is
+/// the bad one.
+template <auto kPost, class Queue, class Request>
+int post_as_planned(Queue* queue, Request* requests, Request** bad) {
+  CallFaults* const plan = CallFaults::plan();
+  if (plan == nullptr) return kPost(queue, requests, bad);
+  Request* last = nullptr;
+  for (Request* request = requests; request != nullptr; last = request, request = request->next) {
+    const int error = plan->before(call_about(kFaultName<kPost>, queue));
+    if (error == 0) continue;
+    if (last != nullptr) {
+      last->next = nullptr;
+      const int own = kPost(queue, requests, bad);
+      last->next = request;
+      if (own != 0) return own;
+    }
+    *bad = request;
+    return error;
+  }
+  return kPost(queue, requests, bad);
+}
+
+}  // namespace verbena::shim

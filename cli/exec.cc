@@ -240,6 +240,8 @@ std::optional<std::string> find_error(const ExecOptions& options) {
     if (fabric::is_verb_rule(fault)) {
       const auto parsed = fabric::parse_verb_rule(fault);
       if (!parsed) return fmt::format("--fault: {}", parsed.error());
+      if (const std::string odd = fabric::warning_of(*parsed); !odd.empty())
+        fmt::print(stderr, "verbena exec: --fault '{}': {}\n", fault, odd);
       continue;
     }
     if (const auto parsed = fabric::parse_fault(fault); !parsed) return fmt::format("--fault: {}", parsed.error());

@@ -5,6 +5,7 @@
 #include "cli/completion/running.h"
 #include "cli/completion/split.h"
 #include "emulator/fabric/fault_words.h"
+#include "emulator/fabric/verb_rule.h"
 #include "emulator/host/fabric_process/fabric_commands.h"
 
 namespace verbena::cli::completion {
@@ -69,10 +70,27 @@ Candidates next_of_rule(const std::vector<std::string>& words) {
   return all;
 }
 
+namespace {
+/// What may follow in a rule of --fault: of packets, or of verbs.
+Candidates next_of_any_rule(const std::vector<std::string>& words, const std::string& so_far) {
+  const bool is_of_verbs = fabric::is_verb_rule(so_far);
+  Candidates all = is_of_verbs ? Candidates{} : next_of_rule(words);
+  for (const fabric::FaultActionWords& entry : fabric::verb_action_words()) {
+    const bool is_known = std::ranges::any_of(all, [&](const Candidate& one) { return one.text == entry.action.name; });
+    if (words.empty() && !is_known) all.push_back({std::string(entry.action.name), std::string(entry.action.text)});
+    if (is_of_verbs && words.front() == entry.action.name) add_keys(all, entry.parameters);
+  }
+  if (is_of_verbs) add_keys(all, fabric::verb_condition_words());
+  std::erase_if(all, [&words](const Candidate& one) { return has_key(words, one.text); });
+  return all;
+}
+}  // namespace
+
 Candidates rules(const std::string& word) {
   const std::size_t blank = word.rfind(' ');
-  if (blank == word.npos) return next_of_rule({});
-  return behind(word.substr(0, blank + 1), next_of_rule(at_blanks(word.substr(0, blank))));
+  if (blank == word.npos) return next_of_any_rule({}, "");
+  const std::string so_far = word.substr(0, blank);
+  return behind(so_far + " ", next_of_any_rule(at_blanks(so_far), so_far));
 }
 
 }  // namespace verbena::cli::completion

@@ -5,6 +5,7 @@
 
 #include "emulator/fabric/fault_words.h"
 #include "emulator/fabric/quantity.h"
+#include "emulator/fabric/verb_rule.h"
 #include "emulator/host/fabric_process/fabric_commands.h"
 #include "scenarios/language/fault_words.h"
 #include "scenarios/language/keys.h"
@@ -27,8 +28,9 @@ constexpr std::string_view kOwnSockets =
 void add_introduction(Page& page) {
   page.paragraph(
       "Everything that can be made to go wrong, with every word, its values and an example. This page is what `verbena "
-      "help fault` prints; it is made from the tables that the words are read by. There are four ways to say a fault:");
+      "help fault` prints; it is made from the tables that the words are read by. There are five ways to say a fault:");
   page.lines({"verbena exec --node 2 --fault 'drop 0.1%' -- PROGRAM    on what one process sends or receives",
+              "verbena exec --fault 'fail verb=create_qp' -- PROGRAM   on the verbs that a process calls",
               "verbena fault add n1-s1 drop 0.1%                       on a cable of a running fabric",
               "faults: [{packet: 'drop 0.1%', link: n1-s1}]            on a cable of a scenario, for a time",
               "verbena fault link-down n1-s1, faults: [{link-down: n1-s1}]   on cables, switches, nodes"});
@@ -60,6 +62,23 @@ void add_packet_faults(Page& page, const fabric::FaultTable& table) {
       "opcode names a kind of response or data. Packets of QP1 (opcode=cm) and CNPs are in no flow. Without these "
       "words a "
       "fault hits requests and responses alike.");
+}
+
+void add_verb_faults(Page& page) {
+  page.heading("Calls of verbs: ACTION verb=VERB [WORD]...");
+  page.paragraph(
+      "What a live program's own calls come to: `verbena exec --fault`, beside faults of packets. A rule counts the "
+      "calls that fit it; each work request of a list that is posted is a call. All rules are asked of every call, the "
+      "first one that fails it says with what, delays add up. The verbs are called as in the man pages, without ibv_; "
+      "variants are the same verb (create_qp_ex is create_qp).");
+  for (const fabric::FaultActionWords& entry : fabric::verb_action_words()) {
+    page.word(entry.action.name, entry.action.value, entry.action.text, entry.action.example);
+    for (const fabric::FaultWord& word : entry.parameters)
+      page.part(std::string(word.name) + "=", word.value, word.text, word.example);
+  }
+  page.heading("Which calls");
+  for (const fabric::FaultWord& word : fabric::verb_condition_words())
+    page.word(std::string(word.name) + "=", word.value, word.text, word.example);
 }
 
 void add_fabric_words(Page& page, std::span<const fabric::ElementRow> elements) {
@@ -123,6 +142,19 @@ Json undo_of(const host::FabricCommands::Explained& word) {
 Json json_of(const fabric::FaultWord& word) {
   return {{"word", word.name}, {"value", word.value}, {"text", word.text}, {"example", word.example}};
 }
+Json json_of(const std::vector<fabric::FaultWord>& words) {
+  Json all = Json::array();
+  for (const fabric::FaultWord& word : words) all.push_back(json_of(word));
+  return all;
+}
+Json json_of(const std::vector<fabric::FaultActionWords>& actions) {
+  Json all = Json::array();
+  for (const fabric::FaultActionWords& entry : actions) {
+    all.push_back(json_of(entry.action));
+    all.back()["words"] = json_of(entry.parameters);
+  }
+  return all;
+}
 
 }  // namespace
 
@@ -134,22 +166,18 @@ nlohmann::ordered_json fault_words(const FaultTables& tables) {
                       {"text", word.text},
                       {"example", word.example},
                       {"undo", undo_of(word)}});
-  Json packets = Json::array();
-  for (const fabric::FaultActionWords& entry : fabric::fault_action_words(tables.packets)) {
-    Json action = json_of(entry.action);
-    action["words"] = Json::array();
-    for (const fabric::FaultWord& word : entry.parameters) action["words"].push_back(json_of(word));
-    packets.push_back(std::move(action));
-  }
-  Json conditions = Json::array();
-  for (const fabric::FaultWord& word : fabric::fault_condition_words()) conditions.push_back(json_of(word));
-  return {{"fabric", fabric}, {"packets", packets}, {"conditions", conditions}};
+  return {{"fabric", fabric},
+          {"packets", json_of(fabric::fault_action_words(tables.packets))},
+          {"conditions", json_of(fabric::fault_condition_words())},
+          {"verbs", json_of(fabric::verb_action_words())},
+          {"verb_conditions", json_of(fabric::verb_condition_words())}};
 }
 
 Page fault_page(const FaultTables& tables) {
   Page page("Faults");
   add_introduction(page);
   add_packet_faults(page, tables.packets);
+  add_verb_faults(page);
   add_fabric_words(page, tables.elements);
   add_scenario_faults(page, tables.elements);
   add_quantities(page);

@@ -93,8 +93,8 @@ void declare(CommandLine& line, ExecOptions& options) {
   line.option("--pcap", options.pcap, "FILE", "write every packet of the node to FILE (pcapng)");
   line.option("--pcap-snap", options.pcap_snap, "BYTES", "keep only the first BYTES of each packet; 0 keeps all");
   line.option("--fault", options.faults, "SPEC",
-              "a fault on the node's link, may be repeated: 'drop 0.1%', 'drop qp=0 psn=4 iter=1', "
-              "'delay by=10us 1%', 'reorder by=3 1%', 'duplicate 1%', 'corrupt 1%' (all: `verbena help fault`)");
+              "a fault on the node's link, or of the program's verbs, may be repeated: 'drop 0.1%', "
+              "'delay by=10us 1%', 'corrupt 1%', 'fail verb=create_cq nth=2' (all: `verbena help fault`)");
   line.option("--seed", options.seed, "N",
               "seed of the faults, and of first QPN, keys and starting PSNs, which are drawn by chance without it");
   line.option("--device-name", options.device_name, "NAME",

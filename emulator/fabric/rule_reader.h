@@ -1,8 +1,8 @@
 // RuleReader: reads a rule of faults, an action and its words, by a table.
 //
 // Solely the reading and its errors: a rule is a plain value, what may be said with it are rows of a table, and what a
-// word's value is and where it goes stands in its row. FaultRule (packets, fault_parse.cc) and VerbRule (calls of verbs,
-// verb_rows.cc) are read by it. A rule has `action` and `text`, and is default-constructible.
+// word's value is and where it goes stands in its row. FaultRule (packets, fault_parse.cc) and VerbRule (calls of
+// verbs, verb_rows.cc) are read by it. A rule has `action` and `text`, and is default-constructible.
 //
 // A table has `actions` (rows with `name`, `value`, and `lacks`: what is wrong with the whole; null: nothing can be),
 // `words` (rows with `name`, `action`, `value`) and `complete` (what follows from what was said; null: nothing).

@@ -33,7 +33,8 @@ class VerbFaults {
  public:
   VerbFaults(std::vector<VerbRule> rules, std::uint64_t seed);
 
-  /// Of a call that is about to be done. All rules are asked; the first one that fails it says with what, delays add up.
+  /// Of a call that is about to be done. All rules are asked; the first one that fails it says with what, delays add
+  /// up.
   VerbVerdict judge(const VerbCall& call, Time now);
 
   bool empty() const { return entries_.empty(); }

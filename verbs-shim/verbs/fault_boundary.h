@@ -1,8 +1,8 @@
 // Verbs that may fail on demand: the boundary (boundary.h) with a look at the plan of call faults in front of it.
 //
-// Solely responsible for which verb has which name in a plan, and for what a call that is to fail answers: what the verb
-// answers for this errno, with nothing done. The verbs of the data path are looked at only in a context that was opened
-// while a plan spoke of them (fill_context()).
+// Solely responsible for which verb has which name in a plan, and for what a call that is to fail answers: what the
+// verb answers for this errno, with nothing done. The verbs of the data path are looked at only in a context that was
+// opened while a plan spoke of them (fill_context()).
 // Tested by: tests/shim/verbs/call_faults_test.cc
 #pragma once
 

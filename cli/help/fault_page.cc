@@ -70,9 +70,9 @@ void add_verb_faults(Page& page) {
       "What a live program's own calls come to: `verbena exec --fault`, beside faults of packets. A rule counts the "
       "calls that fit it; each work request of a list that is posted is a call. All rules are asked of every call, the "
       "first one that fails it says with what, delays add up. The verbs are called as in the man pages, without ibv_; "
-      "variants are the same verb (create_qp_ex is create_qp). What an extended QP posts by ibv_wr_complete, and calls "
-      "of "
-      "rdma_cm, no rule names. Without such a rule a verb costs what it did.");
+      "variants are the same verb (create_qp_ex is create_qp). Calls of "
+      "librdmacm have their rdma_, and fail as the kernel's answer to them would. What an extended QP posts by "
+      "ibv_wr_complete no rule names. Without such a rule a verb costs what it did.");
   for (const fabric::FaultActionWords& entry : fabric::verb_action_words()) {
     page.word(entry.action.name, entry.action.value, entry.action.text, entry.action.example);
     for (const fabric::FaultWord& word : entry.parameters)

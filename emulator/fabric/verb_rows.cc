@@ -61,7 +61,9 @@ constexpr std::array kErrnos{Named<int>{"EPERM", EPERM},
                              Named<int>{"ENETDOWN", ENETDOWN},
                              Named<int>{"ETIMEDOUT", ETIMEDOUT},
                              Named<int>{"ECONNREFUSED", ECONNREFUSED},
-                             Named<int>{"EHOSTUNREACH", EHOSTUNREACH}};
+                             Named<int>{"EHOSTUNREACH", EHOSTUNREACH},
+                             Named<int>{"EADDRINUSE", EADDRINUSE},
+                             Named<int>{"EADDRNOTAVAIL", EADDRNOTAVAIL}};
 
 struct ActionRow {
   std::string_view name;
@@ -181,7 +183,8 @@ std::string warning_of(const VerbRule& rule) {
   for (const int error : kErrors[static_cast<std::size_t>(rule.verb)].of)
     if (const auto one = std::ranges::find(kErrnos, error, &Named<int>::value); error != 0 && one != kErrnos.end())
       known += (known.empty() ? "" : ", ") + std::string(one->name);
-  return "ibv_" + std::string(verb_name(rule.verb)) + " never gives " + std::string(name->name) +
+  const std::string_view verb = verb_name(rule.verb);
+  return (verb.starts_with("rdma_") ? "" : "ibv_") + std::string(verb) + " never gives " + std::string(name->name) +
          " (its man page has " + known + "); it will now";
 }
 

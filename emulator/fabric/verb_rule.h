@@ -37,7 +37,7 @@ struct VerbRule {
   std::uint32_t id = 0;  // its owner's
 };
 
-/// The verb's name as the man pages have it, without "ibv_".
+/// The verb's name as the man pages have it, without "ibv_"; calls of librdmacm with their "rdma_".
 std::string_view verb_name(Verb verb);
 /// What the verb gives unless a rule says otherwise.
 int default_error(Verb verb);

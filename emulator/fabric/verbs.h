@@ -50,7 +50,22 @@
   X(dealloc_mw, EBUSY)                                            \
   X(alloc_dm, ENOMEM, EINVAL, EOPNOTSUPP)                         \
   X(open_xrcd, ENOMEM, EINVAL)                                    \
-  X(create_flow, ENOMEM, EINVAL, EOPNOTSUPP)
+  X(create_flow, ENOMEM, EINVAL, EOPNOTSUPP)                      \
+  X(rdma_create_id, ENOMEM, ENODEV, EINVAL)                       \
+  X(rdma_destroy_id, EBUSY, EINVAL)                               \
+  X(rdma_bind_addr, EADDRINUSE, EADDRNOTAVAIL, EINVAL, ENODEV)    \
+  X(rdma_resolve_addr, ENODEV, EADDRNOTAVAIL, EINVAL, ENOMEM)     \
+  X(rdma_resolve_route, ENOMEM, EINVAL, EAGAIN, ENODEV)           \
+  X(rdma_connect, ENOMEM, EINVAL, ENODEV)                         \
+  X(rdma_listen, EADDRINUSE, ENOMEM, EINVAL)                      \
+  X(rdma_accept, ENOMEM, EINVAL, ENODEV)                          \
+  X(rdma_reject, EINVAL, ENOMEM)                                  \
+  X(rdma_disconnect, EINVAL, ENODEV)                              \
+  X(rdma_get_cm_event, EIO, EAGAIN, EINTR)                        \
+  X(rdma_set_option, EINVAL, ENOSYS)                              \
+  X(rdma_join_multicast, ENOMEM, EINVAL, ENODEV)                  \
+  X(rdma_leave_multicast, ENOENT, EINVAL)                         \
+  X(rdma_migrate_id, ENOENT, EINVAL)
 // clang-format on
 
 namespace verbena::fabric {

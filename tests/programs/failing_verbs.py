@@ -1,8 +1,10 @@
 """Verbs that fail on demand: the distribution's programs say what has failed, in their own words, and end with their own status."""
 import re
+import signal
 import time
 
 import harness
+import rdma_cm
 from harness import Failure
 
 PINGPONG = ["ibv_rc_pingpong", "-g", "0", "-p", "{port}", "-n", "100"]
@@ -48,6 +50,32 @@ def together(context, verb, options, words):
         require(pair.server, words)
 
 
+# Calls of librdmacm, as rping tells them: who calls, and what it says.
+CM = (("rdma_create_id", "client", r"rdma_create_id"),
+      ("rdma_resolve_addr", "client", r"rdma_resolve_addr"),
+      ("rdma_resolve_route", "client", r"rdma_resolve_route"),
+      ("rdma_bind_addr", "server", r"rdma_bind_addr"),
+      ("rdma_listen", "server", r"rdma_listen"))
+
+
+def cm_call(context, verb, side, words):
+    case = rdma_cm.RPING
+    with context.fabric() as fabric:
+        faults = [f"fail verb={verb}"]
+        if side == "server":
+            server = fabric.start(fabric.nodes[0], rdma_cm.filled(fabric, case.server), "server", faults=faults)
+            return require_failure(server, words)
+        server = rdma_cm.start_server(fabric, case)
+        require_failure(rdma_cm.start_client(fabric, case, faults=faults), words)
+        server.signal_group(signal.SIGTERM)
+    return None
+
+
+def require_failure(program, words):
+    if program.wait(time.monotonic() + 30) in (None, 0) or not re.search(words, program.out + program.err):
+        raise Failure(f"no '{words}', or status 0\n{program.describe()}")
+
+
 def late(context):
     """A verb that takes long takes so long, and works."""
     with context.fabric() as fabric:
@@ -60,4 +88,5 @@ def late(context):
 def tests(context):
     return ([(f"{verb} fails", lambda row=(verb, *rest): alone(context, *row)) for verb, *rest in ALONE] +
             [(f"{verb} fails in a connection", lambda row=(verb, *rest): together(context, *row)) for verb, *rest in TOGETHER] +
+            [(f"{verb} fails", lambda row=(verb, *rest): cm_call(context, *row)) for verb, *rest in CM] +
             [("create_qp takes long", lambda: late(context))])

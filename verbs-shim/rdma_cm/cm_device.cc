@@ -15,9 +15,55 @@
 #include "emulator/host/os/call_state.h"
 #include "emulator/host/os/cancellation_shield.h"
 #include "emulator/host/os/signals_blocked.h"
+#include "verbs-shim/verbs/call_faults.h"
 #include "verbs-shim/verbs/process.h"
 
 namespace verbena::shim::rdma_cm {
+namespace {
+
+/// Which call of librdmacm gives the command; `any` if no fault names one.
+fabric::Verb fault_name(std::uint32_t command) {
+  using enum fabric::Verb;
+  switch (command) {
+    case RDMA_USER_CM_CMD_CREATE_ID:
+      return rdma_create_id;
+    case RDMA_USER_CM_CMD_DESTROY_ID:
+      return rdma_destroy_id;
+    case RDMA_USER_CM_CMD_BIND_IP:
+    case RDMA_USER_CM_CMD_BIND:
+      return rdma_bind_addr;
+    case RDMA_USER_CM_CMD_RESOLVE_IP:
+    case RDMA_USER_CM_CMD_RESOLVE_ADDR:
+      return rdma_resolve_addr;
+    case RDMA_USER_CM_CMD_RESOLVE_ROUTE:
+      return rdma_resolve_route;
+    case RDMA_USER_CM_CMD_CONNECT:
+      return rdma_connect;
+    case RDMA_USER_CM_CMD_LISTEN:
+      return rdma_listen;
+    case RDMA_USER_CM_CMD_ACCEPT:
+      return rdma_accept;
+    case RDMA_USER_CM_CMD_REJECT:
+      return rdma_reject;
+    case RDMA_USER_CM_CMD_DISCONNECT:
+      return rdma_disconnect;
+    case RDMA_USER_CM_CMD_GET_EVENT:
+      return rdma_get_cm_event;
+    case RDMA_USER_CM_CMD_SET_OPTION:
+      return rdma_set_option;
+    case RDMA_USER_CM_CMD_JOIN_IP_MCAST:
+    case RDMA_USER_CM_CMD_JOIN_MCAST:
+      return rdma_join_multicast;
+    case RDMA_USER_CM_CMD_LEAVE_MCAST:
+      return rdma_leave_multicast;
+    case RDMA_USER_CM_CMD_MIGRATE_ID:
+      return rdma_migrate_id;
+    default:
+      return any;
+  }
+}
+
+}  // namespace
 
 CmDevice& CmDevice::instance() {
   static auto* const device = new CmDevice;
@@ -123,6 +169,8 @@ ssize_t CmDevice::command(int descriptor, ino_t inode, const void* data, std::si
   const auto* const begin = static_cast<const std::byte*>(data) + sizeof header;
   Call call{descriptor, nullptr, {begin, header.in}, header.out};
   int error = 0;
+  if (CallFaults* const plan = CallFaults::plan(); plan != nullptr) [[unlikely]]
+    if (error = plan->before({.verb = fault_name(header.cmd)}); error != 0) return errno = error, -1;
   // Who waits in a file of the kernel's has it open until then, whoever closes its descriptor meanwhile (rping does).
   const bool waits = header.cmd == RDMA_USER_CM_CMD_GET_EVENT;
   const host::HeldName own(waits ? ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0) : -1);

@@ -54,6 +54,8 @@ struct FaultWordRow {
   FaultValue value;
   std::string_view text;
   std::string_view example;
+
+  bool belongs_to(FaultAction of) const { return !action || *action == of; }
 };
 
 struct FaultTable {

@@ -20,11 +20,12 @@ struct FaultWord {
 
 struct FaultActionWords {
   FaultWord action;
-  std::vector<FaultWord> parameters;  // that only this action takes
+  std::vector<FaultWord> parameters;  // that only this action takes; or all, if it takes no conditions
+  bool takes_conditions = true;
 };
 
 std::vector<FaultActionWords> fault_action_words();
-/// What every action takes: which packets it hits.
+/// What the actions take: which packets they hit.
 std::vector<FaultWord> fault_condition_words();
 
 }  // namespace verbena::fabric

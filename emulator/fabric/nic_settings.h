@@ -9,6 +9,7 @@
 
 #include "emulator/nic/congestion/congestion_config.h"
 #include "emulator/nic/objects/loss_recovery_config.h"
+#include "emulator/nic/objects/nic_config.h"
 #include "wire/roce_version.h"
 #include "wire/time.h"
 
@@ -44,6 +45,7 @@ struct NicSettings {
   Duration nak_reaction_latency{0};       // from its arrival to the first packet that is sent again
   Duration implied_nak_latency{0};        // from the response that shows a gap to the READ that is sent again
   std::optional<Duration> removed_after;  // of a program's device, from when it was opened
+  nic::NicLimits limits;                  // that a program's device has at most; as they stand: its own
 
   bool operator==(const NicSettings&) const = default;
 };

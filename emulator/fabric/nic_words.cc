@@ -124,7 +124,42 @@ constexpr NicWord applied(NicWord word, void (*apply)(const NicSettings&, nic::Q
   return word;
 }
 
+// -- Limits, which can only be lowered
+
+constexpr nic::NicLimits kOwnLimits;
+
+template <auto limit>
+void set_limit(NicSettings& into, std::uint64_t value) {
+  auto& kept = into.limits.*limit;
+  kept = static_cast<std::remove_reference_t<decltype(kept)>>(value);
+}
+template <auto limit>
+std::optional<std::uint64_t> get_limit(const NicSettings& of) {
+  const std::uint64_t kept = of.limits.*limit;
+  return kept == kOwnLimits.*limit ? std::nullopt : std::optional(kept);
+}
+template <auto limit>
+void lower_limit(const NicSettings& of, nic::NicConfig& into) {
+  into.limits.*limit = std::min(into.limits.*limit, of.limits.*limit);
+}
+template <auto limit>
+constexpr NicWord limit_word(std::string_view name, std::string_view right, std::uint64_t least = 1) {
+  return {.name = name,
+          .right = right,
+          .of = Of::program,
+          .least = least,
+          .most = kOwnLimits.*limit,
+          .set = set_limit<limit>,
+          .get = get_limit<limit>,
+          .apply = lower_limit<limit>};
+}
+constexpr NicWord in_octets(NicWord word) {
+  word.value = NicValue::octets;
+  return word;
+}
+
 using Said = NicSettings;
+using Limits = nic::NicLimits;
 using Config = nic::NicConfig;
 using Qp = nic::QpAttributes;
 
@@ -201,6 +236,19 @@ constexpr NicWord kWords[] = {
     applied(time_word<&Said::implied_nak_latency>("implied-nak-latency"),
             copy<&Said::implied_nak_latency, &Config::implied_nak_latency>),
     time_word<&Said::removed_after>("removed-after", Of::program),  // the engine's: Removal
+    limit_word<&Limits::max_qp>("max-qp", "want 1 to 16384 QPs"),
+    limit_word<&Limits::max_qp_wr>("max-qp-wr", "want 1 to 16384 work requests of a queue"),
+    limit_word<&Limits::max_sge>("max-sge", "want 1 to 30 SGEs of a work request"),
+    limit_word<&Limits::max_inline_bytes>("max-inline", "want 0 to 1024 octets", 0),
+    limit_word<&Limits::max_cq>("max-cq", "want 1 to 16384 CQs"),
+    limit_word<&Limits::max_cqe>("max-cqe", "want 1 to 1048576 entries of a CQ"),
+    limit_word<&Limits::max_mr>("max-mr", "want 1 to 262144 memory regions"),
+    limit_word<&Limits::max_mw>("max-mw", "want 1 to 131072 memory windows"),
+    limit_word<&Limits::max_pd>("max-pd", "want 1 to 16384 PDs"),
+    limit_word<&Limits::max_ah>("max-ah", "want 1 to 131072 address handles"),
+    limit_word<&Limits::max_srq>("max-srq", "want 1 to 4096 SRQs"),
+    limit_word<&Limits::max_srq_wr>("max-srq-wr", "want 1 to 16384 work requests of an SRQ"),
+    in_octets(limit_word<&Limits::max_pinned_bytes>("memlock", "want octets, as in 64KiB", 0)),
 };
 
 std::string_view unit_of(NicValue value) {

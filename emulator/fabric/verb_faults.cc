@@ -7,42 +7,128 @@
 namespace verbena::fabric {
 
 VerbFaults::VerbFaults(std::vector<VerbRule> rules, std::uint64_t seed) : seed_(seed) {
-  for (VerbRule& rule : rules) entries_.push_back({std::move(rule), {}});
+  for (VerbRule& rule : rules) entries_.push_back({std::move(rule), {}, {}});
+  struck_.reserve(entries_.size());
 }
+
+namespace {
+
+bool is_of_calls(const VerbRule& rule) {
+  return rule.action == VerbAction::fail || rule.action == VerbAction::delay;
+}
+bool is_of_completions(const VerbRule& rule) {
+  return rule.action == VerbAction::completion || rule.action == VerbAction::cq_overrun;
+}
+
+bool fits(const VerbRule& rule, const VerbCall& call) {
+  if (!is_of_calls(rule) || (rule.verb != Verb::any && rule.verb != call.verb)) return false;
+  if (rule.devices && !rule.devices->contains(call.device)) return false;
+  return !rule.qps || (call.qp && rule.qps->contains(*call.qp));
+}
+bool fits(const VerbRule& rule, const nic::JudgedCompletion& completion, std::uint32_t device) {
+  if (!is_of_completions(rule) || (rule.devices && !rule.devices->contains(device))) return false;
+  if (rule.of != CompletionOf::either && (rule.of == CompletionOf::receive) != completion.is_receive) return false;
+  if (rule.cqs && !rule.cqs->contains(completion.cq)) return false;
+  return !rule.qps || rule.qps->contains(completion.qp);
+}
+
+}  // namespace
 
 bool VerbFaults::concerns(Verb verb) const {
-  return std::ranges::any_of(
-      entries_, [&](const Entry& entry) { return entry.rule.verb == verb || entry.rule.verb == Verb::any; });
+  return std::ranges::any_of(entries_, [&](const Entry& entry) {
+    return is_of_calls(entry.rule) && (entry.rule.verb == verb || entry.rule.verb == Verb::any);
+  });
 }
 
-/// Whether it fits, and chance has it so. A call that fits counts, whatever becomes of it.
-bool VerbFaults::strikes(Entry& entry, std::size_t index, const VerbCall& call, Time now) {
+bool VerbFaults::concerns_completions() const {
+  return std::ranges::any_of(entries_, [](const Entry& entry) { return !is_of_calls(entry.rule); });
+}
+
+/// Of what fits: it counts, whatever becomes of it, and chance and order say whether it is hit.
+bool VerbFaults::strikes(Entry& entry, std::size_t index, Time now) {
   const VerbRule& rule = entry.rule;
-  if (rule.verb != Verb::any && rule.verb != call.verb) return false;
-  if (rule.devices && !rule.devices->contains(call.device)) return false;
-  if (rule.qps && !(call.qp && rule.qps->contains(*call.qp))) return false;
   if (now - *began_ < rule.after) return false;
   const std::uint64_t number = ++entry.counters.matched;
   if (rule.calls && !rule.calls->contains(static_cast<std::uint32_t>(std::min<std::uint64_t>(number, UINT32_MAX))))
     return false;
   if (number % rule.every != 0 || entry.counters.applied >= rule.count_max) return false;
-  return rule.probability_ppb == kCertainPpb || mix_all({seed_, index, number}) % kCertainPpb < rule.probability_ppb;
+  const bool is_hit =
+      rule.probability_ppb == kCertainPpb || mix_all({seed_, index, number}) % kCertainPpb < rule.probability_ppb;
+  if (!is_hit) return false;
+  ++entry.counters.applied;
+  struck_.push_back(rule.id);
+  return true;
 }
 
 VerbVerdict VerbFaults::judge(const VerbCall& call, Time now) {
   if (!began_) began_ = now;
+  struck_.clear();
   VerbVerdict verdict;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     Entry& entry = entries_[i];
     if (verdict.error != 0 && entry.rule.action == VerbAction::fail) continue;
-    if (!strikes(entry, i, call, now)) continue;
-    ++entry.counters.applied;
+    if (!fits(entry.rule, call) || !strikes(entry, i, now)) continue;
     if (entry.rule.action == VerbAction::delay)
       verdict.delay = verdict.delay + entry.rule.delay;
     else
       verdict.error = entry.rule.error != 0 ? entry.rule.error : default_error(call.verb);
   }
   return verdict;
+}
+
+nic::CompletionVerdict VerbFaults::judge(const nic::JudgedCompletion& completion, std::uint32_t device, Time now) {
+  if (!began_) began_ = now;
+  struck_.clear();
+  nic::CompletionVerdict verdict;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    Entry& entry = entries_[i];
+    const VerbRule& rule = entry.rule;
+    if (!fits(rule, completion, device) || !strikes(entry, i, now)) continue;
+    if (rule.action == VerbAction::cq_overrun) verdict.overruns = true;
+    if (rule.status != nic::CompletionStatus::success && !verdict.status) {
+      verdict.status = rule.status;
+      verdict.is_report_only = rule.only_report;
+    }
+    verdict.is_lost |= rule.lost;
+    verdict.comes_twice |= rule.twice;
+    if (rule.spoiled) verdict.garbage = static_cast<std::uint32_t>(mix_all({seed_, i, entry.counters.matched})) | 1;
+    verdict.delay = verdict.delay + rule.delay;
+  }
+  return verdict;
+}
+
+bool VerbFaults::is_due(const Entry& entry, std::uint32_t device) const {
+  const VerbRule& rule = entry.rule;
+  return began_ && rule.action == VerbAction::async && (!rule.devices || rule.devices->contains(device)) &&
+         std::ranges::find(entry.told, device) == entry.told.end();
+}
+
+Time VerbFaults::next_event(std::uint32_t device) const {
+  Time first = kNever;
+  for (const Entry& entry : entries_)
+    if (is_due(entry, device)) first = std::min(first, *began_ + entry.rule.at);
+  return first;
+}
+
+std::optional<nic::PlannedEvent> VerbFaults::take_event(std::uint32_t device, Time now) {
+  struck_.clear();
+  for (Entry& entry : entries_) {
+    if (!is_due(entry, device) || *began_ + entry.rule.at > now) continue;
+    entry.told.push_back(device);
+    ++entry.counters.matched;
+    ++entry.counters.applied;
+    struck_.push_back(entry.rule.id);
+    const VerbRule& rule = entry.rule;
+    nic::PlannedEvent event{.type = rule.event};
+    if (const nic::EventScope scope = nic::scope_of(rule.event); scope == nic::EventScope::port) {
+      event.first = event.last = rule.port;
+    } else if (const auto& named = scope == nic::EventScope::cq ? rule.cqs : rule.qps) {
+      event.first = named->first;
+      event.last = named->last;
+    }
+    return event;
+  }
+  return std::nullopt;
 }
 
 }  // namespace verbena::fabric

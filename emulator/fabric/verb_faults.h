@@ -1,8 +1,8 @@
-// VerbFaults: what happens to a program's calls. Rules in, verdicts out.
+// VerbFaults: what happens to a program's calls and completions. Rules in, verdicts out.
 //
 // Solely the decision, a function of the seed, the rules and the order of the calls, and of time only where a rule says
-// `after`. Carrying it out is the caller's: the verbs of a live program (verbs-shim/verbs/boundary.h), or a simulated
-// application. For one thread, or under a lock.
+// `after` or `at`. Carrying it out is the caller's: the verbs of a live program (verbs-shim/verbs/call_faults.h), a
+// simulated application, or the NIC (nic/state/planned_completions.h). For one thread, or under a lock.
 // Tested by: tests/fabric/verb_rule_test.cc
 #pragma once
 
@@ -13,6 +13,7 @@
 
 #include "emulator/fabric/fault_plan.h"
 #include "emulator/fabric/verb_rule.h"
+#include "emulator/nic/objects/completion_judge.h"
 #include "wire/time.h"
 
 namespace verbena::fabric {
@@ -20,7 +21,7 @@ namespace verbena::fabric {
 /// What a call is about.
 struct VerbCall {
   Verb verb = Verb::any;
-  std::optional<std::uint32_t> qp;  // its number in the order in which they were made
+  std::optional<std::uint32_t> qp;  // its number in the order in which the device's were made
   std::uint32_t device = 0;
 };
 
@@ -37,7 +38,20 @@ class VerbFaults {
   /// up.
   VerbVerdict judge(const VerbCall& call, Time now);
 
+  /// The same of a completion of the device: its status, twice and so on add up; of several statuses the first counts.
+  nic::CompletionVerdict judge(const nic::JudgedCompletion& completion, std::uint32_t device, Time now);
+
+  /// When the next event of the device is due; kNever: there is none, or no verb has been called yet.
+  Time next_event(std::uint32_t device) const;
+  /// One that is due, once.
+  std::optional<nic::PlannedEvent> take_event(std::uint32_t device, Time now);
+
+  /// VerbRule::id of those that hit what was judged, or taken, last.
+  std::span<const std::uint32_t> struck() const { return struck_; }
+
   bool empty() const { return entries_.empty(); }
+  /// Whether any rule speaks of completions or events.
+  bool concerns_completions() const;
   /// Whether any rule speaks of the verb.
   bool concerns(Verb verb) const;
   std::size_t rules() const { return entries_.size(); }
@@ -48,10 +62,13 @@ class VerbFaults {
   struct Entry {
     VerbRule rule;
     RuleCounters counters;
+    std::vector<std::uint32_t> told;  // the devices that have had the event
   };
-  bool strikes(Entry& entry, std::size_t index, const VerbCall& call, Time now);
+  bool strikes(Entry& entry, std::size_t index, Time now);
+  bool is_due(const Entry& entry, std::uint32_t device) const;
 
   std::vector<Entry> entries_;
+  std::vector<std::uint32_t> struck_;
   std::uint64_t seed_;
   std::optional<Time> began_;
 };

@@ -2,8 +2,10 @@
 // Tested by: tests/fabric/verb_rule_test.cc
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <span>
 
+#include "emulator/fabric/completion_words.h"
 #include "emulator/fabric/rule_reader.h"
 #include "emulator/fabric/verb_rule.h"
 
@@ -16,7 +18,11 @@ using Chance = rule_value::Probability<VerbRule>;
 using TimeSpan = rule_value::TimeOf<VerbRule>;
 template <class T>
 using Choice = rule_value::OneOf<VerbRule, T>;
-using Value = std::variant<Chance, Numbers, Number, TimeSpan, Choice<Verb>, Choice<int>>;
+using Flag = rule_value::YesNo<VerbRule>;
+using Status = nic::CompletionStatus;
+using Event = nic::AsyncEventType;
+using Value = std::variant<Chance, Numbers, Number, TimeSpan, Flag, Choice<Verb>, Choice<int>, Choice<Status>,
+                           Choice<Event>, Choice<CompletionOf>>;
 using Given = std::span<const std::string_view>;
 
 constexpr std::array kVerbs{Named<Verb>{"any", Verb::any},
@@ -65,6 +71,11 @@ constexpr std::array kErrnos{Named<int>{"EPERM", EPERM},
                              Named<int>{"EADDRINUSE", EADDRINUSE},
                              Named<int>{"EADDRNOTAVAIL", EADDRNOTAVAIL}};
 
+constexpr std::span<const Named<Status>> kFailures = std::span(kCompletionStatuses).subspan(1);  // without success
+
+constexpr std::array kQueues{Named<CompletionOf>{"send", CompletionOf::send},
+                             Named<CompletionOf>{"receive", CompletionOf::receive}};
+
 struct ActionRow {
   std::string_view name;
   VerbAction value;
@@ -72,12 +83,27 @@ struct ActionRow {
   std::string_view example;
   std::string_view (*lacks)(const VerbRule& rule, Given given) = nullptr;
 };
+/// A set of actions.
+using Actions = std::uint8_t;
+constexpr Actions in(std::initializer_list<VerbAction> actions) {
+  Actions set = 0;
+  for (const VerbAction action : actions) set = static_cast<Actions>(set | 1u << static_cast<unsigned>(action));
+  return set;
+}
+constexpr Actions kCalls = in({VerbAction::fail, VerbAction::delay});
+constexpr Actions kCompletions = in({VerbAction::completion, VerbAction::cq_overrun});
+constexpr Actions kCounted = kCalls | kCompletions;
+constexpr Actions kAll = kCounted | in({VerbAction::async});
 struct WordRow {
   std::string_view name;
-  std::optional<VerbAction> action;
+  Actions actions;
   Value value;
   std::string_view text;
   std::string_view example;
+
+  bool belongs_to(VerbAction action) const { return (actions & in({action})) != 0; }
+  /// Not of one kind of action alone.
+  bool is_condition() const { return (actions & kCounted) == kCounted; }
 };
 struct VerbTable {
   using Rule = VerbRule;
@@ -92,6 +118,18 @@ std::string_view lacks_verb(const VerbRule&, Given given) {
 std::string_view lacks_time(const VerbRule& rule, Given) {
   return rule.delay.ns == 0 ? "delay of a verb needs a time: by=50ms" : "";
 }
+std::string_view lacks_what(const VerbRule& rule, Given) {
+  const bool changes = rule.status != Status::success || rule.twice || rule.spoiled || rule.delay.ns != 0;
+  if (!changes && !rule.lost)
+    return "completion needs what comes of it: status=, by=, lost=yes, twice=yes or spoiled=yes";
+  if (rule.lost && (rule.twice || rule.spoiled || rule.delay.ns != 0))
+    return "a completion that is lost comes neither late, nor twice, nor spoiled";
+  if (rule.only_report && rule.status == Status::success) return "only-report goes with a status: status=REM_OP_ERR";
+  return "";
+}
+std::string_view lacks_event(const VerbRule&, Given given) {
+  return std::ranges::find(given, "event") == given.end() ? "async needs an event: event=QP_FATAL" : "";
+}
 
 constexpr std::array kActions{
     ActionRow{
@@ -100,49 +138,74 @@ constexpr std::array kActions{
         "a list of work requests those before the one that fails are posted, and bad_wr is that one.",
         "fail verb=create_cq nth=2 errno=ENOMEM", lacks_verb},
     ActionRow{"delay", VerbAction::delay, "The call takes so much longer, and is done as ever. by must be given.",
-              "delay verb=modify_qp by=50ms", lacks_time}};
+              "delay verb=modify_qp by=50ms", lacks_time},
+    ActionRow{"completion", VerbAction::completion,
+              "A completion is another one than it would have been: it fails, comes late, twice, spoiled or never; "
+              "several of these at once, too. The QP follows the status: a reliable one goes to the error state and is "
+              "flushed, the send queue of an unreliable one stops, a receive that fails is answered with a NAK.",
+              "completion qp=0 of=send nth=3 status=REM_OP_ERR", lacks_what},
+    ActionRow{"cq-overrun", VerbAction::cq_overrun,
+              "A completion finds no room in its CQ: the CQ fails (IBV_EVENT_CQ_ERR), and with it the QPs that use it.",
+              "cq-overrun cq=0 nth=100"},
+    ActionRow{
+        "async", VerbAction::async,
+        "An asynchronous event, without its cause. Those that tell of an error of a QP or CQ take it to its error "
+        "state; the others change nothing but what the program hears.",
+        "async event=QP_FATAL qp=0 at=2s", lacks_event}};
 
 constexpr std::uint64_t kCountMax = 1'000'000'000;
 
 constexpr std::array kWords{
-    WordRow{"errno", VerbAction::fail, Choice<int>{&VerbRule::error, kErrnos},
+    WordRow{"errno", in({VerbAction::fail}), Choice<int>{&VerbRule::error, kErrnos},
             "With this error; the verb's most usual one if not said.", "fail verb=reg_mr errno=EFAULT"},
-    WordRow{"by", VerbAction::delay, TimeSpan{&VerbRule::delay}, "So much longer.", "delay verb=reg_mr by=5ms"},
-    WordRow{"verb", {}, Choice<Verb>{&VerbRule::verb, kVerbs}, "Calls of this verb.", "fail verb=post_send nth=10"},
-    WordRow{"nth",
-            {},
-            Numbers{&VerbRule::calls, 1, kCountMax},
-            "Only these calls, from 1, of those that fit the other conditions.",
-            "fail verb=reg_mr nth=3-5"},
-    WordRow{"qp",
-            {},
-            Numbers{&VerbRule::qps, 0, 0xffffff},
-            "Only calls about these QPs, counted from 0 in the order in which the program made them.",
+    WordRow{"by", in({VerbAction::delay}), TimeSpan{&VerbRule::delay}, "So much longer.", "delay verb=reg_mr by=5ms"},
+    WordRow{"verb", kCalls, Choice<Verb>{&VerbRule::verb, kVerbs}, "Calls of this verb.", "fail verb=post_send nth=10"},
+    WordRow{"status", in({VerbAction::completion}), Choice<Status>{&VerbRule::status, kFailures},
+            "With this status, as ibv_poll_cq(3) names it.", "completion nth=2 status=RETRY_EXC_ERR"},
+    WordRow{"only-report", in({VerbAction::completion}), Flag{&VerbRule::only_report},
+            "The completion alone has the status: the QP goes on.", "completion status=GENERAL_ERR only-report=yes"},
+    WordRow{"by", in({VerbAction::completion}), TimeSpan{&VerbRule::delay},
+            "So much later. Those behind it in its CQ come behind it; those of other CQs pass it.",
+            "completion cq=0 every=10 by=5ms"},
+    WordRow{"lost", in({VerbAction::completion}), Flag{&VerbRule::lost},
+            "It never comes. With a status, the QP fails in silence.", "completion of=receive nth=7 lost=yes"},
+    WordRow{"twice", in({VerbAction::completion}), Flag{&VerbRule::twice}, "It comes twice, one behind the other.",
+            "completion of=send nth=7 twice=yes"},
+    WordRow{
+        "spoiled", in({VerbAction::completion}), Flag{&VerbRule::spoiled},
+        "What ibv_poll_cq(3) leaves undefined of a failed completion (opcode, byte_len, imm_data, wc_flags, src_qp) "
+        "is garbage: a receive looks like a send. One that has not failed stays as it is.",
+        "completion spoiled=yes"},
+    WordRow{"of", kCompletions, Choice<CompletionOf>{&VerbRule::of, kQueues},
+            "Only completions of this queue; of either if not said.", "completion of=receive nth=1 status=LOC_LEN_ERR"},
+    WordRow{"event", in({VerbAction::async}), Choice<Event>{&VerbRule::event, kAsyncEvents},
+            "This one, as ibv_get_async_event(3) names it. It must be given.", "async event=PORT_ERR at=1s"},
+    WordRow{"at", in({VerbAction::async}), TimeSpan{&VerbRule::at},
+            "So long after the program's first call of a verb; at once if not said.", "async event=DEVICE_FATAL at=5s"},
+    WordRow{"port", in({VerbAction::async}), Number{&VerbRule::port, 1, 2}, "Of this port; 1 if not said.",
+            "async event=PORT_ERR port=2 at=1s"},
+    WordRow{"cq", kCompletions | in({VerbAction::async}), Numbers{&VerbRule::cqs, 0, 0xffffff},
+            "Only of these CQs, counted from 0 in the order in which the program made them on the device.",
+            "completion cq=1 every=100 by=1ms"},
+    WordRow{"qp", kAll, Numbers{&VerbRule::qps, 0, 0xffffff},
+            "Only calls about these QPs, or their completions, counted from 0 in the order in which the program made "
+            "them on the device.",
             "fail verb=post_send qp=1"},
-    WordRow{"device",
-            {},
-            Numbers{&VerbRule::devices, 0, 255},
-            "Only calls about these devices of the node, from 0.",
+    WordRow{"nth", kCounted, Numbers{&VerbRule::calls, 1, kCountMax},
+            "Only these calls or completions, from 1, of those that fit the other conditions.",
+            "fail verb=reg_mr nth=3-5"},
+    WordRow{"device", kAll, Numbers{&VerbRule::devices, 0, 255}, "Only of these devices of the node, from 0.",
             "fail verb=open_device device=1"},
-    WordRow{"p",
-            {},
-            Chance{&VerbRule::probability_ppb},
-            "Each call that fits is hit with this probability; a percentage such as 1% may stand alone. 1 if not said.",
-            "fail verb=post_recv p=0.001"},
-    WordRow{"every",
-            {},
-            Number{&VerbRule::every, 1, kCountMax},
-            "Of the calls that fit only each so many-th.",
-            "fail verb=poll_cq every=1000"},
-    WordRow{"count",
-            {},
-            Number{&VerbRule::count_max, 1, kCountMax},
-            "At most so many calls, then no more.",
+    WordRow{
+        "p", kCounted, Chance{&VerbRule::probability_ppb},
+        "Each call or completion that fits is hit with this probability; a percentage such as 1% may stand alone. 1 "
+        "if not said.",
+        "fail verb=post_recv p=0.001"},
+    WordRow{"every", kCounted, Number{&VerbRule::every, 1, kCountMax},
+            "Of the calls or completions that fit only each so many-th.", "fail verb=poll_cq every=1000"},
+    WordRow{"count", kCounted, Number{&VerbRule::count_max, 1, kCountMax}, "At most so many, then no more.",
             "fail verb=create_qp count=1"},
-    WordRow{"after",
-            {},
-            TimeSpan{&VerbRule::after},
-            "Only so long after the program's first call of a verb.",
+    WordRow{"after", kCounted, TimeSpan{&VerbRule::after}, "Only so long after the program's first call of a verb.",
             "fail verb=post_send after=2s count=1"}};
 
 constexpr VerbTable kTable{kActions, kWords};
@@ -169,7 +232,9 @@ bool gives_error(Verb verb, int error) {
 bool is_verb_rule(std::string_view text) {
   const auto words = rule_text::words_of(text);
   if (words.empty()) return false;
-  return words.front() == "fail" || std::ranges::any_of(words, [](auto word) { return word.starts_with("verb="); });
+  const bool is_own =
+      words.front() != "delay" && std::ranges::find(kActions, words.front(), &ActionRow::name) != kActions.end();
+  return is_own || std::ranges::any_of(words, [](auto word) { return word.starts_with("verb="); });
 }
 
 Result<VerbRule, std::string> parse_verb_rule(std::string_view text) {
@@ -191,9 +256,11 @@ std::string warning_of(const VerbRule& rule) {
 std::vector<FaultActionWords> verb_action_words() {
   std::vector<FaultActionWords> words;
   for (const ActionRow& action : kActions) {
-    words.push_back({{action.name, "", action.text, action.example}, {}});
+    const bool is_counted = (in({action.value}) & kCounted) != 0;
+    words.push_back({{action.name, "", action.text, action.example}, {}, is_counted});
     for (const WordRow& row : kWords)
-      if (row.action == action.value) words.back().parameters.push_back(explained(row));
+      if (row.belongs_to(action.value) && !(is_counted && row.is_condition()))
+        words.back().parameters.push_back(explained(row));
   }
   return words;
 }
@@ -201,7 +268,7 @@ std::vector<FaultActionWords> verb_action_words() {
 std::vector<FaultWord> verb_condition_words() {
   std::vector<FaultWord> words;
   for (const WordRow& row : kWords)
-    if (!row.action) words.push_back(explained(row));
+    if (row.is_condition()) words.push_back(explained(row));
   return words;
 }
 

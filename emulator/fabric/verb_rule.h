@@ -1,7 +1,9 @@
-// VerbRule: one fault of a program's calls, as a plain value: which calls of which verb, and what comes of them.
+// VerbRule: one fault of a program's calls or of what its NIC tells it, as a plain value: which calls of which verb,
+// which completions, which event, and what comes of them.
 //
-// Solely the value and its text form. "fail verb=create_cq nth=2 errno=ENOMEM". The words are rows (verb_rows.cc), read
-// as those of packet faults are (rule_reader.h). Which call a rule hits is verb_faults.h's.
+// Solely the value and its text form. "fail verb=create_cq nth=2 errno=ENOMEM", "completion qp=1 status=REM_OP_ERR",
+// "async event=QP_FATAL at=2s". The words are rows (verb_rows.cc), read as those of packet faults are (rule_reader.h).
+// Which call or completion a rule hits is verb_faults.h's.
 // Tested by: tests/fabric/verb_rule_test.cc
 #pragma once
 
@@ -15,11 +17,13 @@
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/fabric/fault_words.h"
 #include "emulator/fabric/verbs.h"
+#include "emulator/nic/objects/completion.h"
 #include "wire/result.h"
 
 namespace verbena::fabric {
 
-enum class VerbAction : std::uint8_t { fail, delay };
+enum class VerbAction : std::uint8_t { fail, delay, completion, cq_overrun, async };
+enum class CompletionOf : std::uint8_t { either, send, receive };
 
 struct VerbRule {
   VerbAction action = VerbAction::fail;
@@ -30,11 +34,23 @@ struct VerbRule {
   std::optional<Range> devices;  // of the node, from 0
   std::uint32_t every = 1;
   std::uint32_t count_max = UINT32_MAX;
-  Duration after{0};     // since the first call of any verb
-  int error = 0;         // errno; 0: the verb's first one
-  Duration delay{0};     // delay by=
+  Duration after{0};  // since the first call of any verb
+  int error = 0;      // errno; 0: the verb's first one
+  Duration delay{0};  // by=, of a call or a completion
+  // Of completions.
+  std::optional<Range> cqs;  // by the order in which the device's were made, from 0
+  CompletionOf of = CompletionOf::either;
+  nic::CompletionStatus status = nic::CompletionStatus::success;  // success: its own
+  bool only_report = false;
+  bool lost = false;
+  bool twice = false;
+  bool spoiled = false;
+  // Of events.
+  nic::AsyncEventType event{};
+  Duration at{0};  // since the first call of any verb
+  std::uint32_t port = 1;
   std::string text;      // as written
-  std::uint32_t id = 0;  // its owner's
+  std::uint32_t id = 0;  // its owner's, to tell it from another with the same text
 };
 
 /// The verb's name as the man pages have it, without "ibv_"; calls of librdmacm with their "rdma_".
@@ -44,7 +60,8 @@ int default_error(Verb verb);
 /// Whether its man page has the error.
 bool gives_error(Verb verb, int error);
 
-/// Whether the text is a rule for verbs: its action is `fail`, or it has the word verb=.
+/// Whether the text is a rule for verbs: its action is `fail`, `completion`, `cq-overrun` or `async`, or it has the word
+/// verb=.
 bool is_verb_rule(std::string_view text);
 /// The error is one line, as parse_fault()'s.
 Result<VerbRule, std::string> parse_verb_rule(std::string_view text);

@@ -74,7 +74,9 @@ class Nic {
 
   /// `context` is given back in CompletionEvent and AsyncEvent. At least min_entries completions fit.
   /// ignore_overrun: what does not fit takes the place of the oldest, and nothing fails.
-  VerbsResult<CqHandle> create_cq(std::uint32_t min_entries, std::uint64_t context, bool ignore_overrun = false);
+  /// `number`: by which a plan of faults names it.
+  VerbsResult<CqHandle> create_cq(std::uint32_t min_entries, std::uint64_t context, bool ignore_overrun = false,
+                                  std::uint32_t number = 0);
   /// An armed queue tells of `count` completions together, or of what is there `period` after the first. 0: no bound.
   VerbsResult<void> moderate_cq(CqHandle cq, std::uint16_t count, Duration period);
   VerbsResult<CqAttributes> query_cq(CqHandle cq) const;

@@ -7,94 +7,16 @@
 #include <cmath>
 #include <span>
 
+#include "emulator/fabric/completion_words.h"
+
 namespace verbena::scenarios {
 
 std::string_view name_of(nic::CompletionStatus status) {
-  using enum nic::CompletionStatus;
-  switch (status) {
-    case success:
-      return "SUCCESS";
-    case local_length_error:
-      return "LOC_LEN_ERR";
-    case local_qp_operation_error:
-      return "LOC_QP_OP_ERR";
-    case local_eec_operation_error:
-      return "LOC_EEC_OP_ERR";
-    case local_protection_error:
-      return "LOC_PROT_ERR";
-    case flushed:
-      return "WR_FLUSH_ERR";
-    case memory_window_bind_error:
-      return "MW_BIND_ERR";
-    case bad_response:
-      return "BAD_RESP_ERR";
-    case local_access_error:
-      return "LOC_ACCESS_ERR";
-    case remote_invalid_request:
-      return "REM_INV_REQ_ERR";
-    case remote_access_error:
-      return "REM_ACCESS_ERR";
-    case remote_operation_error:
-      return "REM_OP_ERR";
-    case retry_exceeded:
-      return "RETRY_EXC_ERR";
-    case rnr_retry_exceeded:
-      return "RNR_RETRY_EXC_ERR";
-    case remote_aborted:
-      return "REM_ABORT_ERR";
-    case fatal_error:
-      return "FATAL_ERR";
-    case response_timeout:
-      return "RESP_TIMEOUT_ERR";
-    case general_error:
-      return "GENERAL_ERR";
-  }
-  return "unknown status";
+  return fabric::name_in(fabric::kCompletionStatuses, status, "unknown status");
 }
 
 std::string_view name_of(nic::AsyncEventType type) {
-  using enum nic::AsyncEventType;
-  switch (type) {
-    case cq_error:
-      return "CQ_ERR";
-    case qp_fatal:
-      return "QP_FATAL";
-    case qp_request_error:
-      return "QP_REQ_ERR";
-    case qp_access_error:
-      return "QP_ACCESS_ERR";
-    case communication_established:
-      return "COMM_EST";
-    case sq_drained:
-      return "SQ_DRAINED";
-    case path_migrated:
-      return "PATH_MIG";
-    case path_migration_error:
-      return "PATH_MIG_ERR";
-    case device_fatal:
-      return "DEVICE_FATAL";
-    case port_active:
-      return "PORT_ACTIVE";
-    case port_error:
-      return "PORT_ERR";
-    case lid_change:
-      return "LID_CHANGE";
-    case pkey_change:
-      return "PKEY_CHANGE";
-    case sm_change:
-      return "SM_CHANGE";
-    case srq_error:
-      return "SRQ_ERR";
-    case srq_limit_reached:
-      return "SRQ_LIMIT_REACHED";
-    case qp_last_wqe_reached:
-      return "QP_LAST_WQE_REACHED";
-    case client_reregister:
-      return "CLIENT_REREGISTER";
-    case gid_change:
-      return "GID_CHANGE";
-  }
-  return "unknown event";
+  return fabric::name_in(fabric::kAsyncEvents, type, "unknown event");
 }
 
 std::string_view name_of(nic::QpState state) {

@@ -106,3 +106,74 @@ BOOST_AUTO_TEST_CASE(every_example_is_right) {
   }
   for (const FaultWord& word : verb_condition_words()) BOOST_TEST(parse_verb_rule(word.example).ok(), word.example);
 }
+
+namespace {
+nic::CompletionVerdict verdict_of(VerbFaults& faults, const nic::JudgedCompletion& completion) {
+  return faults.judge(completion, 0, Time{});
+}
+constexpr nic::JudgedCompletion kSent{.qp = 1, .cq = 2};
+constexpr nic::JudgedCompletion kReceived{.qp = 1, .cq = 3, .is_receive = true};
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_completion_gets_the_status_that_is_said) {
+  VerbFaults faults({good("completion qp=1 of=send nth=2 status=REM_OP_ERR")}, 1);
+  BOOST_CHECK(!verdict_of(faults, kSent).status);
+  BOOST_CHECK(!verdict_of(faults, kReceived).status);
+  BOOST_CHECK(!verdict_of(faults, {.qp = 2}).status);
+  const auto verdict = verdict_of(faults, kSent);
+  BOOST_CHECK(verdict.status == nic::CompletionStatus::remote_operation_error);
+  BOOST_TEST(!verdict.is_report_only);
+  BOOST_CHECK(!verdict_of(faults, kSent).status);
+  BOOST_TEST(faults.counters(0).applied == 1U);
+  BOOST_TEST(faults.concerns_completions());
+}
+
+BOOST_AUTO_TEST_CASE(what_comes_of_a_completion_adds_up) {
+  VerbFaults faults({good("completion cq=2 by=5ms twice=yes"), good("completion spoiled=yes by=1ms"),
+                     good("completion of=receive lost=yes"), good("cq-overrun cq=9")},
+                    1);
+  const auto sent = verdict_of(faults, kSent);
+  BOOST_TEST(sent.delay.ns == 6'000'000);
+  BOOST_TEST(sent.comes_twice);
+  BOOST_TEST(sent.garbage != 0U);
+  BOOST_TEST(!sent.is_lost);
+  BOOST_TEST(!sent.overruns);
+  BOOST_TEST(verdict_of(faults, kReceived).is_lost);
+  BOOST_TEST(verdict_of(faults, {.cq = 9}).overruns);
+}
+
+BOOST_AUTO_TEST_CASE(events_are_due_since_the_first_call_and_come_once) {
+  VerbFaults faults({good("async event=PORT_ERR port=2 at=1ms"), good("async event=QP_FATAL qp=3-4 device=1 at=2ms")},
+                    1);
+  BOOST_CHECK(faults.next_event(0) == kNever);
+  const Time begin{1'000};
+  faults.judge(VerbCall{.verb = Verb::open_device}, begin);
+  BOOST_CHECK(faults.next_event(0) == begin + milliseconds(1));
+  BOOST_CHECK(!faults.take_event(0, begin));
+  const auto port = faults.take_event(0, begin + milliseconds(1));
+  BOOST_REQUIRE(port.has_value());
+  BOOST_CHECK(port->type == nic::AsyncEventType::port_error);
+  BOOST_TEST(port->first == 2U);
+  BOOST_CHECK(faults.next_event(0) == kNever);
+  BOOST_REQUIRE(faults.take_event(1, begin + milliseconds(2)).has_value());  // the port's, of device 1
+  const auto qp = faults.take_event(1, begin + milliseconds(2));
+  BOOST_REQUIRE(qp.has_value());
+  BOOST_TEST(qp->first == 3U);
+  BOOST_TEST(qp->last == 4U);
+  BOOST_CHECK(!faults.take_event(1, begin + milliseconds(9)));
+}
+
+BOOST_AUTO_TEST_CASE(rules_of_completions_that_mean_nothing_are_refused) {
+  BOOST_TEST(is_refused("completion nth=3", "what comes of it"));
+  BOOST_TEST(is_refused("completion lost=yes twice=yes", "neither late, nor twice"));
+  BOOST_TEST(is_refused("completion by=1ms only-report=yes", "goes with a status"));
+  BOOST_TEST(is_refused("completion status=REM_OP_ER", "did you mean 'REM_OP_ERR'"));
+  BOOST_TEST(is_refused("completion verb=poll_cq status=REM_OP_ERR", "does not belong to completion"));
+  BOOST_TEST(is_refused("fail verb=reg_mr status=REM_OP_ERR", "does not belong to fail"));
+  BOOST_TEST(is_refused("async at=1s", "needs an event"));
+  BOOST_TEST(is_refused("async event=QP_FATAL nth=3", "does not belong to async"));
+  BOOST_TEST(is_refused("cq-overrun nth=0", "a number from 1"));
+  BOOST_TEST(is_verb_rule("cq-overrun nth=1"));
+  BOOST_TEST(is_verb_rule("async event=QP_FATAL"));
+  BOOST_TEST(!is_verb_rule("delay by=1ms"));
+}

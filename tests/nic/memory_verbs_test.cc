@@ -224,3 +224,27 @@ BOOST_AUTO_TEST_CASE(an_atomic_write_is_eight_aligned_octets) {
                   .payload = std::vector<std::byte>(8)});
   forbidden.expect_nak(wire::NakCode::remote_access_error, 100);
 }
+
+BOOST_AUTO_TEST_CASE(what_is_pinned_is_counted_in_pages_and_ends_at_the_limit) {
+  constexpr std::uint64_t kPage = 4096;
+  NicLimits limits = WorldOptions{}.limits;
+  limits.max_pinned_bytes = 4 * kPage;
+  World world({.limits = limits});
+  Nic& nic = world.nic(1);
+  const PdHandle pd = Endpoint::take(nic.allocate_pd());
+  const auto add = [&](std::uint64_t address, std::uint64_t length, std::uint32_t access = kLocalWrite) {
+    return nic.register_memory({.pd = pd, .address = address, .length = length, .iova = address, .access = access});
+  };
+  const auto across = add(2 * kPage - 1, 2);  // two pages
+  BOOST_REQUIRE(across.ok());
+  BOOST_TEST(add(10 * kPage, 2 * kPage).ok());
+  BOOST_CHECK(add(10 * kPage, 1).error() == VerbsError::no_memory);
+  BOOST_TEST(add(10 * kPage, 64 * kPage, kLocalWrite | kOnDemand).ok());
+  BOOST_CHECK(nic.reregister_memory(across->handle, {.translation = MemoryRegionChange::Translation{0, 3 * kPage, 0}})
+                  .error() == VerbsError::no_memory);
+  BOOST_TEST(nic.reregister_memory(across->handle, {.translation = MemoryRegionChange::Translation{0, kPage, 0}}).ok());
+  const auto last = add(20 * kPage, kPage);
+  BOOST_REQUIRE(last.ok());
+  BOOST_TEST(nic.deregister_memory(last->handle).ok());
+  BOOST_TEST(add(30 * kPage, kPage).ok());
+}

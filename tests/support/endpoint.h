@@ -68,6 +68,13 @@ inline std::string_view name_of(CompletionStatus status) {
       return "response_timeout";
     case CompletionStatus::general_error:
       return "general_error";
+    case CompletionStatus::local_rdd_violation:
+    case CompletionStatus::remote_invalid_rd_request:
+    case CompletionStatus::invalid_eecn:
+    case CompletionStatus::invalid_eec_state:
+    case CompletionStatus::tag_matching_error:
+    case CompletionStatus::tag_matching_rendezvous_incomplete:
+      return "planned only";
   }
   return "?";
 }
@@ -116,8 +123,8 @@ class Endpoint {
   /// In the reset state.
   Endpoint(World& world, unsigned node, const QpOptions& options = {}) : world_(world), node_(node), options_(options) {
     pd = take(nic().allocate_pd());
-    send_cq = take(nic().create_cq(options.cq_entries, 0x5e00 + node));
-    recv_cq = take(nic().create_cq(options.cq_entries, 0x4e00 + node));
+    send_cq = take(nic().create_cq(options.cq_entries, 0x5e00 + node, false, 20 + node));
+    recv_cq = take(nic().create_cq(options.cq_entries, 0x4e00 + node, false, 30 + node));
     create_qp();
   }
   /// A further QP of the same PD and CQs.
@@ -262,7 +269,8 @@ class Endpoint {
                 .srq = options_.srq,
                 .capabilities = options_.capabilities,
                 .signal_all = options_.signal_all,
-                .context = 0x9000 + node_};
+                .context = 0x9000 + node_,
+                .number = 10 + node_};
     if (options_.type == QpType::xrc_receive)
       init = {.type = options_.type, .xrc_domain = take(nic().create_xrc_domain()), .context = init.context};
     if (options_.type == QpType::xrc_send) init.recv_cq = {};

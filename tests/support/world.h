@@ -40,7 +40,8 @@ struct WorldOptions {
   Duration page_fault_delay{};
   Duration nak_reaction_latency{};
   Duration implied_nak_latency{};
-  std::vector<wire::WireKind> wires;  // of each node, in their order; the rest have the default one
+  std::vector<CompletionJudge*> judges;  // of each node, in their order; the rest have none
+  std::vector<wire::WireKind> wires;     // of each node, in their order; the rest have the default one
 };
 
 /// One frame that a NIC has sent.
@@ -176,6 +177,7 @@ class World {
       config.congestion = options.congestion;
       config.loss_recovery = options.loss_recovery;
       config.page_fault_delay = options.page_fault_delay;
+      if (index < options.judges.size()) config.completion_judge = options.judges[index];
       config.nak_reaction_latency = options.nak_reaction_latency;
       config.implied_nak_latency = options.implied_nak_latency;
       return config;

@@ -52,7 +52,7 @@ MemoryTable::Slot* MemoryTable::find_window(std::uint32_t slot) {
   return kind == Kind::window_type1 || kind == Kind::window_type2 ? &slots_[slot] : nullptr;
 }
 
-std::optional<VerbsError> MemoryTable::objection(const MemoryRegionInit& init) const {
+std::optional<VerbsError> MemoryTable::objection(const MemoryRegionInit& init, std::uint64_t pinned_before) const {
   if ((init.access & (kRemoteWrite | kRemoteAtomic)) != 0 && (init.access & kLocalWrite) == 0)
     return VerbsError::invalid_argument;
   if (init.address + init.length < init.address || init.iova + init.length < init.iova)
@@ -60,6 +60,9 @@ std::optional<VerbsError> MemoryTable::objection(const MemoryRegionInit& init) c
   if (init.memory != nullptr && init.memory->has_octets() != has_octets_) return VerbsError::invalid_argument;
   const bool is_everything = (init.access & kOnDemand) != 0 && init.length == UINT64_MAX;
   if (init.length > limits_.max_mr_bytes && !is_everything) return VerbsError::no_memory;
+  const bool pins = !init.is_null && (init.access & kOnDemand) == 0;
+  const std::uint64_t wanted = pins ? pinned_bytes(init.address, init.length) : 0;
+  if (wanted != 0 && pinned_bytes_ - pinned_before + wanted > limits_.max_pinned_bytes) return VerbsError::no_memory;
   return std::nullopt;
 }
 
@@ -74,6 +77,7 @@ void MemoryTable::fill(std::uint32_t slot, const MemoryRegionInit& init) {
   entry.address = init.address;
   entry.memory = init.memory != nullptr ? init.memory : &own_memory_;
   entry.access = init.access | kLocalRead;
+  pinned_bytes_ += entry.pinned_bytes();
   if (!paged) return;
   if (pages_.size() <= slot) pages_.resize(slot + 1);
   const std::uint64_t pages = (init.length >> PageCache::kPageBits) + 2;
@@ -81,7 +85,7 @@ void MemoryTable::fill(std::uint32_t slot, const MemoryRegionInit& init) {
 }
 
 Result<MemoryRegion, VerbsError> MemoryTable::add(const MemoryRegionInit& init) {
-  if (const auto refused = objection(init)) return Failure{*refused};
+  if (const auto refused = objection(init, 0)) return Failure{*refused};
   if (regions_ >= limits_.max_mr) return Failure{VerbsError::no_memory};
   const std::uint32_t slot = take_slot();
   ++regions_;
@@ -96,6 +100,7 @@ Result<PdHandle, VerbsError> MemoryTable::remove(MrHandle handle) {
   if (entry == nullptr) return Failure{VerbsError::invalid_argument};
   if (entry->windows != 0) return Failure{VerbsError::busy};
   const PdHandle pd = entry->pd;
+  pinned_bytes_ -= entry->pinned_bytes();
   forget_pages(handle.index);
   free_slot(handle.index);
   --regions_;
@@ -118,7 +123,8 @@ Result<PdHandle, VerbsError> MemoryTable::change(MrHandle handle, const MemoryRe
     init.length = wanted.translation->length;
     init.iova = wanted.translation->iova;
   }
-  if (const auto refused = objection(init)) return Failure{*refused};
+  if (const auto refused = objection(init, entry->pinned_bytes())) return Failure{*refused};
+  pinned_bytes_ -= entry->pinned_bytes();
   forget_pages(handle.index);
   fill(handle.index, init);
   return before;

@@ -105,6 +105,7 @@ struct QpInit {
   bool blocks_own_groups = false;  // gets no copy of what it sends to a group that it belongs to
   bool strips_vlan = false;        // raw packets: the tag goes to the completion
   std::uint64_t context = 0;       // given back in QpAttributes and events; the NIC does not look at it
+  std::uint32_t number = 0;        // by which a plan of faults names it (completion_judge.h)
 };
 
 struct QpAttributes {

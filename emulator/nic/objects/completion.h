@@ -29,10 +29,16 @@ enum class CompletionStatus : std::uint8_t {
   remote_operation_error = 11,
   retry_exceeded = 12,
   rnr_retry_exceeded = 13,
+  local_rdd_violation = 14,  // this one, and those below, only where a plan wants them (completion_judge.h)
+  remote_invalid_rd_request = 15,
   remote_aborted = 16,
+  invalid_eecn = 17,
+  invalid_eec_state = 18,
   fatal_error = 19,
   response_timeout = 20,
   general_error = 21,
+  tag_matching_error = 22,
+  tag_matching_rendezvous_incomplete = 23,
 };
 
 /// The values of enum ibv_wc_opcode.
@@ -55,6 +61,7 @@ enum class SlotOwner : std::uint8_t {
   receive_queue,         // of the QP `qpn`
   shared_receive_queue,  // `slot` is its handle's index
   work_queue,            // likewise
+  nobody,                // a completion that comes for the second time
 };
 
 struct Completion {
@@ -98,6 +105,43 @@ enum class AsyncEventType : std::uint8_t {
   client_reregister = 17,
   gid_change = 18,
 };
+
+/// Whose event it is.
+enum class EventScope : std::uint8_t { qp, cq, srq, port };  // port: or the device's
+
+constexpr EventScope scope_of(AsyncEventType type) {
+  switch (type) {
+    case AsyncEventType::qp_fatal:
+    case AsyncEventType::qp_request_error:
+    case AsyncEventType::qp_access_error:
+    case AsyncEventType::communication_established:
+    case AsyncEventType::sq_drained:
+    case AsyncEventType::path_migrated:
+    case AsyncEventType::path_migration_error:
+    case AsyncEventType::qp_last_wqe_reached:
+      return EventScope::qp;
+    case AsyncEventType::cq_error:
+      return EventScope::cq;
+    case AsyncEventType::srq_error:
+    case AsyncEventType::srq_limit_reached:
+      return EventScope::srq;
+    case AsyncEventType::device_fatal:
+    case AsyncEventType::port_active:
+    case AsyncEventType::port_error:
+    case AsyncEventType::lid_change:
+    case AsyncEventType::pkey_change:
+    case AsyncEventType::sm_change:
+    case AsyncEventType::client_reregister:
+    case AsyncEventType::gid_change:
+      return EventScope::port;
+  }
+  return EventScope::port;
+}
+/// Whether it tells that a QP is in the error state.
+constexpr bool is_qp_error(AsyncEventType type) {
+  return type == AsyncEventType::qp_fatal || type == AsyncEventType::qp_request_error ||
+         type == AsyncEventType::qp_access_error;
+}
 
 /// `object` is the index of the QP, CQ or SRQ that the type speaks of, or the port's number; `context` what its creator
 /// gave.

@@ -19,12 +19,15 @@ class CompletionQueue {
  public:
   CqHandle handle;
   std::uint64_t context = 0;
-  std::uint32_t users = 0;  // QPs that complete here, each counted once per queue
+  std::uint32_t number = 0;  // by which a plan of faults names it
+  std::uint32_t users = 0;   // QPs that complete here, each counted once per queue
 
   void set_entries(std::uint32_t entries);
   std::uint32_t entries() const { return entries_; }
   std::uint32_t depth() const { return tail_ - head_; }
   bool overrun() const { return overrun_; }
+  /// Nothing is stored any more. False: it is so already.
+  bool fail() { return !std::exchange(overrun_, true); }
 
   void ignore_overrun() { ignores_overrun_ = true; }
   void moderate(std::uint16_t count, Duration period);

@@ -51,7 +51,14 @@ struct NicLimits {
   std::uint16_t max_moderation_period_us = 4095;
   std::uint32_t min_rate_kbps = 1;
   std::uint32_t max_rate_kbps = 400'000'000;
+  /// Of all regions, in whole pages, as the kernel counts what it pins against RLIMIT_MEMLOCK: memory that two regions
+  /// have counts twice, that of on-demand regions not at all.
+  std::uint64_t max_pinned_bytes = std::uint64_t{1} << 62;
+
+  bool operator==(const NicLimits&) const = default;
 };
+
+class CompletionJudge;
 
 inline constexpr std::uint32_t kPortsMax = 2;  // of a NIC, counted from 1
 
@@ -111,7 +118,8 @@ struct NicConfig {
   Duration cnp_interval{};
   /// Of connected QPs.
   CongestionConfig congestion;
-  RoundTripListener* round_trips = nullptr;  // null: nobody wants to hear of them; it outlives the NIC
+  CompletionJudge* completion_judge = nullptr;  // null: completions are as they come; it outlives the NIC
+  RoundTripListener* round_trips = nullptr;     // null: nobody wants to hear of them; it outlives the NIC
   /// Of RC QPs; XRC goes back N.
   LossRecoveryConfig loss_recovery;
   /// What it takes until a page of an on-demand region is there that the NIC meets for the first time. Until then it

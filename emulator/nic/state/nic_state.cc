@@ -30,6 +30,7 @@ NicState::NicState(const NicConfig& nic_config, Memory& app_memory, const PortCo
       qps(nic_config.limits.max_qp) {
   if (config.port_count > 1) ++examinations;
   if (!config.is_roce_v2_alone()) ++examinations;
+  if (config.completion_judge != nullptr) planned = std::make_unique<PlannedCompletions>(*config.completion_judge);
   if (config.cnp_interval.ns != 0) notices.reserve(kNoticesMax);
   if (config.congestion.cnp_scope == CnpScope::destination) told.reserve(kNoticesMax);
 }
@@ -66,7 +67,19 @@ void NicState::end_moderation(Time at) {
   });
 }
 
-void NicState::complete(CompletionQueue& cq, const Completion& completion, bool solicited, Counters& of_port) {
+namespace {
+void fail_queue(NicState& nic, CompletionQueue& cq) {
+  nic.raise(AsyncEventType::cq_error, cq.handle.index, cq.context);
+  nic.qps.for_each([&](Qp& qp) {
+    if ((qp.send_cq == &cq || qp.recv_cq == &cq) && qp.state != QpState::reset && qp.state != QpState::error) {
+      nic.raise(AsyncEventType::qp_fatal, qp);
+      nic.enter_error(qp);
+    }
+  });
+}
+}  // namespace
+
+void NicState::store(CompletionQueue& cq, const Completion& completion, bool solicited, Counters& of_port) {
   of_port.add(Counter::completions);
   ++news;
   switch (cq.push(completion, now, solicited || completion.status != CompletionStatus::success)) {
@@ -81,16 +94,13 @@ void NicState::complete(CompletionQueue& cq, const Completion& completion, bool 
     case CompletionQueue::Push::overrun_again:
       break;
     case CompletionQueue::Push::overrun_first:
-      // IBTA 11.6.3.2: CQ error; the QPs on it can no longer report and go to error.
-      raise(AsyncEventType::cq_error, cq.handle.index, cq.context);
-      qps.for_each([&](Qp& qp) {
-        if ((qp.send_cq == &cq || qp.recv_cq == &cq) && qp.state != QpState::reset && qp.state != QpState::error) {
-          raise(AsyncEventType::qp_fatal, qp);
-          enter_error(qp);
-        }
-      });
+      fail_queue(*this, cq);
       break;
   }
+}
+
+void NicState::overrun(CompletionQueue& cq) {
+  if (cq.fail()) fail_queue(*this, cq);
 }
 
 namespace {
@@ -159,6 +169,7 @@ void NicState::purge_completions(const Qp& qp) {
     SlotFreeing(*this).free(completion);  // the SRQ lives on
     return true;
   };
+  if (planned != nullptr) planned->remove_if(is_of_qp);
   if (qp.send_cq != nullptr) qp.send_cq->remove_if(is_of_qp);
   if (qp.recv_cq != nullptr && !qp.service->names_srq) qp.recv_cq->remove_if(is_of_qp);
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 
 #include "emulator/nic/memory/memory.h"
 #include "emulator/nic/memory/memory_table.h"
@@ -18,6 +19,7 @@
 #include "emulator/nic/objects/timer_heap.h"
 #include "emulator/nic/objects/transmit_port.h"
 #include "emulator/nic/state/loss_recovery.h"
+#include "emulator/nic/state/planned_completions.h"
 #include "emulator/nic/state/qp.h"
 #include "emulator/nic/state/qpn_table.h"
 #include "emulator/nic/state/ready_queue.h"
@@ -75,9 +77,10 @@ struct alignas(64) NicState {
   std::uint32_t held_count = 0;  // of `held`
   std::uint64_t news = 0;        // completions and events made
   TimerHeap timers;
-  Time moderation_deadline = kNever;      // when a CQ's moderated event may be due
-  std::vector<CongestionNotice> notices;  // in the order in which they became due
-  Counters* arrival_counters;             // of the port by which what is being received arrived
+  Time moderation_deadline = kNever;            // when a CQ's moderated event may be due
+  std::unique_ptr<PlannedCompletions> planned;  // null: completions are as they come
+  std::vector<CongestionNotice> notices;        // in the order in which they became due
+  Counters* arrival_counters;                   // of the port by which what is being received arrived
   const bool memory_has_octets;
   const RecoveryRow& loss_recovery;
   const std::uint8_t extensions;  // of Bth::reserved7, those that mean something to this NIC
@@ -140,7 +143,15 @@ struct alignas(64) NicState {
   void release_held();
 
   /// Counts it among those of a port.
-  void complete(CompletionQueue& cq, const Completion& completion, bool solicited, Counters& of_port);
+  void complete(CompletionQueue& cq, const Completion& completion, bool solicited, Counters& of_port) {
+    if (planned != nullptr) [[unlikely]]
+      return planned->complete(*this, cq, completion, solicited, of_port);
+    store(cq, completion, solicited, of_port);
+  }
+  /// The same, without a plan.
+  void store(CompletionQueue& cq, const Completion& completion, bool solicited, Counters& of_port);
+  /// IBTA 11.6.3.2: CQ error; the QPs on it can no longer report and go to error.
+  [[gnu::cold]] void overrun(CompletionQueue& cq);
   /// Events of moderated CQs whose period is over.
   [[gnu::cold]] void end_moderation(Time at);
   /// Of the one that the head of the send queue has just left.

@@ -169,6 +169,7 @@ struct Qp {
   wire::FrameTemplate frame_template;
   std::uint32_t route_hint = 0;
   std::uint8_t telemetry = 0;  // kTakesTelemetry, and kHasTelemetry once the peer takes it as well; 0: the NIC does not
+  std::uint32_t number = 0;    // by which a plan of faults names it
 
   SendQueue send_queue;
   ReceiveQueue receive_queue;

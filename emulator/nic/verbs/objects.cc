@@ -50,12 +50,14 @@ VerbsResult<void> Nic::destroy_ah(AhHandle handle) {
   return {};
 }
 
-VerbsResult<CqHandle> Nic::create_cq(std::uint32_t min_entries, std::uint64_t context, bool ignore_overrun) {
+VerbsResult<CqHandle> Nic::create_cq(std::uint32_t min_entries, std::uint64_t context, bool ignore_overrun,
+                                     std::uint32_t number) {
   NicState& nic = *state_;
   if (min_entries == 0 || min_entries > nic.config.limits.max_cqe) return Failure{VerbsError::invalid_argument};
   if (nic.cqs.full()) return Failure{VerbsError::no_memory};
   CompletionQueue& cq = nic.cqs.create();
   cq.context = context;
+  cq.number = number;
   cq.set_entries(min_entries);
   if (ignore_overrun) cq.ignore_overrun();
   return cq.handle;
@@ -174,30 +176,7 @@ bool capabilities_fit(const NicLimits& limits, const QpCapabilities& wanted) {
 }
 
 bool names_qp(const AsyncEvent& event, std::uint32_t index) {
-  switch (event.type) {
-    case AsyncEventType::qp_fatal:
-    case AsyncEventType::qp_request_error:
-    case AsyncEventType::qp_access_error:
-    case AsyncEventType::communication_established:
-    case AsyncEventType::sq_drained:
-    case AsyncEventType::path_migrated:
-    case AsyncEventType::path_migration_error:
-    case AsyncEventType::qp_last_wqe_reached:
-      return event.object == index;
-    case AsyncEventType::cq_error:
-    case AsyncEventType::device_fatal:
-    case AsyncEventType::port_active:
-    case AsyncEventType::port_error:
-    case AsyncEventType::lid_change:
-    case AsyncEventType::pkey_change:
-    case AsyncEventType::sm_change:
-    case AsyncEventType::srq_error:
-    case AsyncEventType::srq_limit_reached:
-    case AsyncEventType::client_reregister:
-    case AsyncEventType::gid_change:
-      return false;
-  }
-  return false;
+  return scope_of(event.type) == EventScope::qp && event.object == index;
 }
 }  // namespace
 
@@ -295,6 +274,7 @@ VerbsResult<QpHandle> Nic::create_qp(QpInit& init) {
     return Failure{VerbsError::no_memory};
   }
   qp.qpn = *number;
+  qp.number = init.number;
   qp.service = service;
   nic.settle_at_port(qp);
   if (parts.pd != nullptr) qp.pd = init.pd;

@@ -16,6 +16,7 @@ BOOST_AUTO_TEST_CASE(all_words_are_taken_and_written_as_they_are_read) {
       "mtu=1024 read-depth=8  speed=2.5Gbps numa=3 window=1MiB timeout=10 retry-count=0 rnr-retry=7 min-rnr-timer=31 "
       "timeout-min=4ms acknowledge-every=16 cnp-interval=4us page-fault-delay=50us nak-latency=10us "
       "acknowledge-latency=500ns nak-reaction-latency=6us implied-nak-latency=7us removed-after=2s "
+      "max-qp=8 max-inline=0 max-sge=2 memlock=64KiB "
       "congestion-control=dcqcn cnp-scope=port dcqcn-g=1/100 "
       "dcqcn-alpha-timer=1us "
       "dcqcn-timer=300us dcqcn-byte-counter=32KiB dcqcn-fast-recovery=1 dcqcn-additive-increase=5Mbps "
@@ -35,6 +36,9 @@ BOOST_AUTO_TEST_CASE(all_words_are_taken_and_written_as_they_are_read) {
   BOOST_TEST(*tuning->retry_count == 0);
   BOOST_TEST((tuning->timeout_min == milliseconds(4)));
   BOOST_TEST(tuning->loss_recovery.bdp_packets == 110u);
+  BOOST_TEST(tuning->limits.max_qp == 8U);
+  BOOST_TEST(tuning->limits.max_inline_bytes == 0U);
+  BOOST_TEST(tuning->limits.max_pinned_bytes == 65536U);
   BOOST_TEST((*parse_nic_tuning(text_of(*tuning)) == *tuning));
   const auto octets = parse_nic_tuning("bdp-window=120KB");
   BOOST_TEST(octets->loss_recovery.bdp_bytes == 120'000u);
@@ -59,6 +63,9 @@ BOOST_AUTO_TEST_CASE(a_wrong_word_is_named_with_what_would_be_right) {
       {"retry-count=8", "want 0 to 7"},
       {"retry-count=-1", "want 0 to 7"},
       {"read-depth=0", "want 1 to 128"},
+      {"max-qp=0", "want 1 to 16384 QPs"},
+      {"max-qp=16385", "want 1 to 16384 QPs"},
+      {"memlock=unlimited", "want octets"},
       {"window=1", "want 4096 to 1GiB"},
       {"timeout-min=2h", "want a time"},
       {"nak-latency=61s", "want a time"},
@@ -213,4 +220,14 @@ BOOST_AUTO_TEST_CASE(a_row_more_in_the_table_is_a_word_more) {
   BOOST_TEST(parse_nic_tuning("answer-evry=1", words).error().ends_with("; did you mean 'answer-every'?"));
   const auto names = nic_tuning_words(words);
   BOOST_TEST((std::find(names.begin(), names.end(), "answer-every") != names.end()));
+}
+
+BOOST_AUTO_TEST_CASE(limits_can_only_be_lowered) {
+  nic::NicConfig config;
+  config.limits.max_sge = 4;
+  parse_nic_tuning("max-sge=16 max-cqe=100 memlock=0")->apply(config);
+  BOOST_TEST(config.limits.max_sge == 4U);
+  BOOST_TEST(config.limits.max_cqe == 100U);
+  BOOST_TEST(config.limits.max_pinned_bytes == 0U);
+  BOOST_TEST(config.limits.max_qp == nic::NicLimits{}.max_qp);
 }

@@ -127,15 +127,17 @@ void CommandLine::footer(std::string text) {
   description_.footer = std::move(text);
 }
 
-/// CLI11's, and what it has no place for.
+/// CLI11's, and what it has no place for. Whoever reads it knows --help.
 std::string CommandLine::help() const {
   std::string text = parser_->app.help();
+  if (const std::size_t own = text.find("\n  -h,--help"); own != text.npos && !description_.options.empty())
+    text.erase(own, text.find('\n', own + 1) - own);
   while (text.ends_with("\n\n")) text.pop_back();
   if (!description_.footer.empty()) text += "\n" + description_.footer;
   std::string statuses;
   for (const help::StatusText& status : description_.statuses)
     statuses += fmt::format("{}{} {}", statuses.empty() ? "" : ", ", status.status, status.text);
-  text += "\nExit status: " + statuses + "\n";
+  text += "Exit status: " + statuses + "\n";
   for (const help::ExampleText& example : description_.examples)
     text += fmt::format("Example, {}:\n  {}\n", example.text, example.command);
   return text;

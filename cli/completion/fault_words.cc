@@ -78,9 +78,10 @@ Candidates next_of_any_rule(const std::vector<std::string>& words, const std::st
   for (const fabric::FaultActionWords& entry : fabric::verb_action_words()) {
     const bool is_known = std::ranges::any_of(all, [&](const Candidate& one) { return one.text == entry.action.name; });
     if (words.empty() && !is_known) all.push_back({std::string(entry.action.name), std::string(entry.action.text)});
-    if (is_of_verbs && words.front() == entry.action.name) add_keys(all, entry.parameters);
+    if (!is_of_verbs || words.front() != entry.action.name) continue;
+    add_keys(all, entry.parameters);
+    if (entry.takes_conditions) add_keys(all, fabric::verb_condition_words());
   }
-  if (is_of_verbs) add_keys(all, fabric::verb_condition_words());
   std::erase_if(all, [&words](const Candidate& one) { return has_key(words, one.text); });
   return all;
 }

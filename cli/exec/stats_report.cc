@@ -108,7 +108,12 @@ StatsReport::Sums StatsReport::sums() const {
   return sum_of(blocks(), ports());
 }
 
-std::string StatsReport::text(std::string_view nodes, bool by_device) const {
+std::uint64_t StatsReport::hits_of(std::size_t fault) const {
+  const auto& file = *static_cast<const host::StatsFile*>(mapping_);
+  return fault < file.fault_hits.size() ? file.fault_hits[fault].load(std::memory_order_relaxed) : 0;
+}
+
+std::string StatsReport::text(std::string_view nodes, bool by_device, std::span<const std::string> faults) const {
   std::string text =
       fmt::format("verbena: counters of {}, {}\n", nodes, wire::counted(processes(), "process", "processes"));
   const Sums all = sums();
@@ -128,10 +133,13 @@ std::string StatsReport::text(std::string_view nodes, bool by_device) const {
         "  (posts were refused although requests were done: their completions, not polled, hold the queue's slots)\n";
   if (static_cast<const host::StatsFile*>(mapping_)->claimed.load() > host::StatsFile::kBlocks)
     text += fmt::format("  (only the first {} ports that processes opened are counted)\n", host::StatsFile::kBlocks);
+  if (!faults.empty()) text += " faults, and how often they have hit\n";
+  for (std::size_t i = 0; i < faults.size(); ++i)
+    text += fmt::format("  {:>8}  {}\n", hits_of(i) == 0 ? "never" : std::to_string(hits_of(i)), faults[i]);
   return text;
 }
 
-std::string StatsReport::json() const {
+std::string StatsReport::json(std::span<const std::string> faults) const {
   nlohmann::ordered_json json{{"processes", processes()}, {"counters", json_of(sums())}};
   json["devices"] = nlohmann::ordered_json::array();
   const std::vector<Port> all = ports();
@@ -145,6 +153,9 @@ std::string StatsReport::json() const {
                                {"counters", json_of(sum_of(blocks(), of_device))},
                                {"ports", std::move(by_port)}});
   });
+  json["faults"] = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < faults.size(); ++i)
+    json["faults"].push_back({{"fault", faults[i]}, {"hits", hits_of(i)}});
   return json.dump() + "\n";
 }
 

@@ -24,11 +24,12 @@ class StatsReport {
   bool open(const std::string& fabric);
   /// Counters that are not zero, summed over the processes, one a line. `nodes`: "node 1". Of a node with several
   /// devices, or several ports of a device, they follow for each of these, by its address.
-  std::string text(std::string_view nodes, bool by_device = false) const;
+  /// Then `faults`, each with how often it has hit.
+  std::string text(std::string_view nodes, bool by_device = false, std::span<const std::string> faults = {}) const;
   /// All of them, for programs, in one line: {"processes": 1, "counters": {"tx_packets": 5, ...}, "devices":
   /// [{"address": "127.47.91.1", "counters": {...}, "ports": [{"port": 1, "address": "127.47.91.1", "counters": {...}},
-  /// ...]}, ...]}, with the devices that a process has opened.
-  std::string json() const;
+  /// ...]}, ...], "faults": [{"fault": "drop 1%", "hits": 12}, ...]}, with the devices that a process has opened.
+  std::string json(std::span<const std::string> faults = {}) const;
   using Sums = std::vector<std::pair<std::string_view, std::uint64_t>>;
   /// All of them, summed over the processes and over all ports.
   Sums sums() const;
@@ -38,6 +39,7 @@ class StatsReport {
  private:
   std::span<const host::StatsFile::Block> blocks() const;
   std::size_t processes() const;
+  std::uint64_t hits_of(std::size_t fault) const;  // from 0
   struct Port {
     wire::Gid device;  // the address of its first port
     std::uint32_t number = 1;

@@ -28,9 +28,11 @@ constexpr std::string_view kOwnSockets =
 void add_introduction(Page& page) {
   page.paragraph(
       "Everything that can be made to go wrong, with every word, its values and an example. This page is what `verbena "
-      "help fault` prints; it is made from the tables that the words are read by. There are five ways to say a fault:");
+      "help fault` prints; it is made from the tables that the words are read by. There are five ways to say a fault; "
+      "`verbena exec --fault-plan FILE` reads those of `--fault` from a file, one a line:");
   page.lines({"verbena exec --node 2 --fault 'drop 0.1%' -- PROGRAM    on what one process sends or receives",
-              "verbena exec --fault 'fail verb=create_qp' -- PROGRAM   on the verbs that a process calls",
+              "verbena exec --fault 'fail verb=create_qp' -- PROGRAM   on the verbs that a process calls, and on its "
+              "completions",
               "verbena fault add n1-s1 drop 0.1%                       on a cable of a running fabric",
               "faults: [{packet: 'drop 0.1%', link: n1-s1}]            on a cable of a scenario, for a time",
               "verbena fault link-down n1-s1, faults: [{link-down: n1-s1}]   on cables, switches, nodes"});
@@ -65,20 +67,26 @@ void add_packet_faults(Page& page, const fabric::FaultTable& table) {
 }
 
 void add_verb_faults(Page& page) {
-  page.heading("Calls of verbs: ACTION verb=VERB [WORD]...");
+  page.heading("Calls of verbs, completions, events: ACTION [WORD]...");
   page.paragraph(
-      "What a live program's own calls come to: `verbena exec --fault`, beside faults of packets. A rule counts the "
-      "calls that fit it; each work request of a list that is posted is a call. All rules are asked of every call, the "
-      "first one that fails it says with what, delays add up. The verbs are called as in the man pages, without ibv_; "
-      "variants are the same verb (create_qp_ex is create_qp). Calls of "
-      "librdmacm have their rdma_, and fail as the kernel's answer to them would. What an extended QP posts by "
-      "ibv_wr_complete no rule names. Without such a rule a verb costs what it did.");
+      "What a live program's own calls come to, and what its NIC tells it: `verbena exec --fault`, beside faults of "
+      "packets. A rule counts the calls or completions that fit it; each work request of a list that is posted is a "
+      "call. All rules are asked of every one, the first one that fails it says with what, all else adds up. The verbs "
+      "are called as in the man pages, without ibv_; variants are the same verb (create_qp_ex is create_qp, each "
+      "request "
+      "of ibv_wr_complete is a post_send; if one fails, none is posted). Calls of librdmacm have their rdma_, and fail "
+      "as the kernel's answer to them would. Without such a rule a verb costs what it did. `--stats` tells how often "
+      "each has hit.");
+  page.paragraph(
+      "Limits of the device are settings of the NIC: `--nic 'memlock=64KiB max-qp=8 max-inline=64'` (registering more "
+      "is "
+      "ENOMEM, as with a low RLIMIT_MEMLOCK).");
   for (const fabric::FaultActionWords& entry : fabric::verb_action_words()) {
     page.word(entry.action.name, entry.action.value, entry.action.text, entry.action.example);
     for (const fabric::FaultWord& word : entry.parameters)
       page.part(std::string(word.name) + "=", word.value, word.text, word.example);
   }
-  page.heading("Which calls");
+  page.heading("Which calls and completions");
   for (const fabric::FaultWord& word : fabric::verb_condition_words())
     page.word(std::string(word.name) + "=", word.value, word.text, word.example);
 }

@@ -5,7 +5,8 @@
 // verbs, verb_rows.cc) are read by it. A rule has `action` and `text`, and is default-constructible.
 //
 // A table has `actions` (rows with `name`, `value`, and `lacks`: what is wrong with the whole; null: nothing can be),
-// `words` (rows with `name`, `value`, and belongs_to(action)) and `complete` (what follows from what was said; null: nothing).
+// `words` (rows with `name`, `value`, and belongs_to(action)) and `complete` (what follows from what was said; null:
+// nothing).
 // Tested by: tests/fabric/fault_plan_test.cc, tests/fabric/verb_rule_test.cc
 #pragma once
 

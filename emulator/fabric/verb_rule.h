@@ -60,8 +60,7 @@ int default_error(Verb verb);
 /// Whether its man page has the error.
 bool gives_error(Verb verb, int error);
 
-/// Whether the text is a rule for verbs: its action is `fail`, `completion`, `cq-overrun` or `async`, or it has the word
-/// verb=.
+/// Whether the text is a rule for verbs: its action is `fail`, `completion`, `cq-overrun` or `async`, or it has verb=.
 bool is_verb_rule(std::string_view text);
 /// The error is one line, as parse_fault()'s.
 Result<VerbRule, std::string> parse_verb_rule(std::string_view text);

@@ -85,3 +85,23 @@ BOOST_AUTO_TEST_CASE(counters_are_told_for_each_port_of_a_device) {
   BOOST_TEST(second.at("counters").at("tx_packets") == 40);
   BOOST_TEST(device.at("ports").at(0).at("counters").at("tx_packets") == 3);
 }
+
+BOOST_AUTO_TEST_CASE(faults_are_told_with_how_often_they_have_hit) {
+  cli::StatsReport report;
+  BOOST_REQUIRE(report.open("stats-report-test"));
+  const host::FaultHits* const hits = host::FaultHits::in(report.path());
+  BOOST_REQUIRE(hits != nullptr);
+  hits->add(2);
+  hits->add(2);
+  hits->add(0);
+  hits->add(host::StatsFile::kFaults + 1);
+  const std::array<std::string, 2> faults{"drop 1%", "fail verb=reg_mr"};
+  BOOST_TEST(report.text("node 1", false, faults) ==
+             "verbena: counters of node 1, 0 processes\n faults, and how often they have hit\n     never  drop 1%\n"
+             "         2  fail verb=reg_mr\n");
+  const auto json = nlohmann::json::parse(report.json(faults));
+  BOOST_TEST(json.at("faults").at(1).at("hits") == 2);
+  BOOST_TEST(json.at("faults").at(0).at("fault") == "drop 1%");
+  BOOST_CHECK(host::FaultHits::in("/nonexistent/file") == nullptr);
+  BOOST_CHECK(host::FaultHits::in("") == nullptr);
+}

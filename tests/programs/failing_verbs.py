@@ -1,6 +1,9 @@
-"""Verbs that fail on demand: the distribution's programs say what has failed, in their own words, and end with their own status."""
+"""Verbs and completions that fail on demand: the distribution's programs say what has failed, in their own words, and end with their
+own status."""
+import json
 import re
 import signal
+import tempfile
 import time
 
 import harness
@@ -85,8 +88,72 @@ def late(context):
             raise Failure("nothing was late")
 
 
+# Completions of the server of ibv_rc_pingpong: the rule, what it says, and what the client says, which knows by the NAK alone.
+COMPLETIONS = (("completion of=send nth=9 status=REM_OP_ERR", r"Failed status remote operation error", None),
+               ("completion of=send nth=9 status=RETRY_EXC_ERR", r"Failed status transport retry counter exceeded", None),
+               ("completion nth=3 status=GENERAL_ERR only-report=yes", r"Failed status general error", None),
+               ("completion of=receive nth=9 status=LOC_PROT_ERR", r"Failed status local protection error",
+                r"Failed status remote operation error"),
+               ("completion of=receive nth=9 status=LOC_LEN_ERR", r"Failed status local length error",
+                r"Failed status remote invalid request error"))
+
+
+def completion(context, rule, words, peers_words):
+    with context.fabric() as fabric:
+        pair = harness.Pair(fabric, PINGPONG, PINGPONG + ["{server}"], server_options={"faults": [rule]})
+        require(pair.server, words)
+        if peers_words:
+            require(pair.client, peers_words)
+
+
+def overrun(context):
+    """The client's CQ fails, and its QP with it: it waits for ever, and the server hears nothing any more."""
+    with context.fabric() as fabric:
+        pair = harness.Pair(fabric, PINGPONG, PINGPONG + ["{server}"], client_options={"faults": ["cq-overrun nth=9"]})
+        require(pair.server, r"Failed status transport retry counter exceeded")
+        if pair.client.wait(time.monotonic() + 0.2) is not None:
+            raise Failure(f"it has ended without a completion\n{pair.client.describe()}")
+        pair.client.signal_group(signal.SIGTERM)
+
+
+def event(context):
+    """ibv_asyncwatch prints what it hears; it ends by a signal."""
+    with context.fabric() as fabric:
+        watcher = fabric.start(fabric.nodes[0], ["timeout", "3", "ibv_asyncwatch"],
+                               faults=["async event=PORT_ERR at=200ms", "async event=GID_CHANGE at=400ms"])
+        watcher.wait(time.monotonic() + 20)
+        if not re.search(r"IBV_EVENT_PORT_ERR \(10\), port 1\n.*IBV_EVENT_GID_CHANGE \(18\)", watcher.out, re.DOTALL):
+            raise Failure(f"not the events that were planned\n{watcher.describe()}")
+
+
+def limits(context):
+    with context.fabric() as fabric:
+        argv = [word.replace("{port}", str(harness.free_port())) for word in PINGPONG]
+        require(fabric.start(fabric.nodes[0], argv, extra=["--nic", "memlock=0"]), r"Couldn't register MR")
+        info = fabric.start(fabric.nodes[0], ["ibv_devinfo", "-v"], extra=["--nic", "max-qp=8 max-sge=3"])
+        if info.wait(time.monotonic() + 20) != 0 or not re.search(r"max_qp:\s+8\n", info.out) or \
+                not re.search(r"max_sge:\s+3\n", info.out):
+            raise Failure(f"not the limits that were set\n{info.describe()}")
+
+
+def counted(context):
+    """Each fault of a plan in a file is counted by itself, and told at the end."""
+    with context.fabric() as fabric, tempfile.NamedTemporaryFile("w+") as plan, tempfile.NamedTemporaryFile("r") as stats:
+        plan.write("# three faults\ncompletion of=send nth=5 by=1ms\nfail verb=create_cq nth=7\ndelay every=10 by=10us dir=tx\n")
+        plan.flush()
+        pair = harness.Pair(fabric, PINGPONG, PINGPONG + ["{server}"],
+                            client_options={"extra": ["--fault-plan", plan.name, "--stats-json", stats.name]})
+        pair.finish(30)
+        hits = [fault["hits"] for fault in json.load(stats)["faults"]]
+        if hits[:2] != [1, 0] or not 5 <= hits[2] <= 200:
+            raise Failure(f"hits are {hits}")
+
+
 def tests(context):
     return ([(f"{verb} fails", lambda row=(verb, *rest): alone(context, *row)) for verb, *rest in ALONE] +
             [(f"{verb} fails in a connection", lambda row=(verb, *rest): together(context, *row)) for verb, *rest in TOGETHER] +
             [(f"{verb} fails", lambda row=(verb, *rest): cm_call(context, *row)) for verb, *rest in CM] +
-            [("create_qp takes long", lambda: late(context))])
+            [(rule, lambda row=(rule, *rest): completion(context, *row)) for rule, *rest in COMPLETIONS] +
+            [("create_qp takes long", lambda: late(context)), ("a CQ overruns", lambda: overrun(context)),
+             ("asynchronous events come as planned", lambda: event(context)), ("limits are lowered", lambda: limits(context)),
+             ("each fault of a file is counted", lambda: counted(context))])

@@ -29,18 +29,52 @@ void wait(Duration time) {
 
 std::atomic<CallFaults*> CallFaults::plan_{nullptr};
 
-void CallFaults::install(std::vector<fabric::VerbRule> rules, std::uint64_t seed) {
+template <class Ask>
+auto CallFaults::judge(Ask&& ask) {
+  const std::scoped_lock lock(mutex_);
+  auto verdict = ask(faults_);
+  if (hits_ != nullptr) hits_->add(faults_.struck());
+  return verdict;
+}
+
+/// One device's view of the plan.
+class CallFaults::DeviceJudge final : public nic::CompletionJudge {
+ public:
+  DeviceJudge(CallFaults& plan, std::uint32_t device) : plan_(plan), device_(device) {}
+  nic::CompletionVerdict judge(const nic::JudgedCompletion& completion, Time now) override {
+    return plan_.judge([&](fabric::VerbFaults& faults) { return faults.judge(completion, device_, now); });
+  }
+  Time next_event() override {
+    const std::scoped_lock lock(plan_.mutex_);
+    return plan_.faults_.next_event(device_);
+  }
+  std::optional<nic::PlannedEvent> take_event(Time now) override {
+    return plan_.judge([&](fabric::VerbFaults& faults) { return faults.take_event(device_, now); });
+  }
+
+ private:
+  CallFaults& plan_;
+  const std::uint32_t device_;
+};
+
+CallFaults::CallFaults(std::vector<fabric::VerbRule> rules, std::uint64_t seed, const host::FaultHits* hits)
+    : faults_(std::move(rules), seed), hits_(hits) {}
+CallFaults::~CallFaults() = default;
+
+nic::CompletionJudge* CallFaults::judge_of(std::uint32_t device) {
+  if (!faults_.concerns_completions()) return nullptr;
+  const std::scoped_lock lock(mutex_);
+  return judges_.emplace_back(std::make_unique<DeviceJudge>(*this, device)).get();
+}
+
+void CallFaults::install(std::vector<fabric::VerbRule> rules, std::uint64_t seed, const host::FaultHits* hits) {
   if (rules.empty()) return;
-  plan_.store(new CallFaults(std::move(rules), seed), std::memory_order_release);
+  plan_.store(new CallFaults(std::move(rules), seed, hits), std::memory_order_release);
   pthread_atfork([] { plan()->before_fork(); }, [] { plan()->after_fork(); }, [] { plan()->after_fork(); });
 }
 
 int CallFaults::before(const fabric::VerbCall& call) {
-  fabric::VerbVerdict verdict;
-  {
-    const std::scoped_lock lock(mutex_);
-    verdict = faults_.judge(call, host::clock_now());
-  }
+  const auto verdict = judge([&](fabric::VerbFaults& faults) { return faults.judge(call, host::clock_now()); });
   if (verdict.delay.ns > 0) wait(verdict.delay);
   return verdict.error;
 }

@@ -1,8 +1,10 @@
-// CallFaults: the faults of a program's calls (emulator/fabric/verb_faults.h), for all threads of a process.
+// CallFaults: the faults of a program's calls and completions (emulator/fabric/verb_faults.h), for all threads and
+// devices of a process.
 //
 // Solely responsible for having one plan in a process and asking it under its lock; a call that is to be late waits
-// here. There is none unless the environment names rules (host/config/environment.h): then all that a verb pays is a
-// look at a null pointer, and the verbs of the data path not even that (fault_boundary.h).
+// here; completions and events are asked for by each device's NIC (judge_of()). There is none unless the environment
+// names rules (host/config/environment.h): then all that a verb pays is a look at a null pointer, and the verbs of the
+// data path not even that (fault_boundary.h).
 // Tested by: tests/shim/verbs/call_faults_test.cc
 #pragma once
 
@@ -10,10 +12,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "emulator/fabric/verb_faults.h"
+#include "emulator/host/node/stats_file.h"
 
 namespace verbena::shim {
 
@@ -22,24 +26,36 @@ class CallFaults {
   /// Null: nothing is planned.
   static CallFaults* plan() { return plan_.load(std::memory_order_acquire); }
   /// Once, before the program has a device. It lives as long as the process.
-  static void install(std::vector<fabric::VerbRule> rules, std::uint64_t seed);
+  static void install(std::vector<fabric::VerbRule> rules, std::uint64_t seed, const host::FaultHits* hits);
   /// Of a program in a test, with no call under way. Null: none from now on.
   static CallFaults* replace_plan(CallFaults* plan) { return plan_.exchange(plan); }
 
-  CallFaults(std::vector<fabric::VerbRule> rules, std::uint64_t seed) : faults_(std::move(rules), seed) {}
+  /// `hits`: where they are counted; null: nowhere.
+  CallFaults(std::vector<fabric::VerbRule> rules, std::uint64_t seed, const host::FaultHits* hits = nullptr);
+  ~CallFaults();
 
   /// Waits for as long as the rules say. Returns the errno with which the call is to fail; 0: it is to be done.
   int before(const fabric::VerbCall& call);
   bool concerns(fabric::Verb verb) const { return faults_.concerns(verb); }
 
+  /// What the NIC of the device is to ask about its completions. Null: no rule speaks of any. It lives as long as this.
+  nic::CompletionJudge* judge_of(std::uint32_t device);
+
   void before_fork() { mutex_.lock(); }
   void after_fork() { mutex_.unlock(); }
 
  private:
+  class DeviceJudge;
   static std::atomic<CallFaults*> plan_;
+
+  /// `ask(faults)` under the lock.
+  template <class Ask>
+  auto judge(Ask&& ask);
 
   std::mutex mutex_;
   fabric::VerbFaults faults_;
+  const host::FaultHits* const hits_;
+  std::vector<std::unique_ptr<nic::CompletionJudge>> judges_;
 };
 
 // What a call is about, by its first argument.

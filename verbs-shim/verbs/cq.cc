@@ -55,8 +55,12 @@ Cq* create(ibv_context* context, const CqInit& init) {
   fill_reading(*cq);
   cq->id = Process::instance().enlist(Kind::cq, cq, context);
   const auto made = engine->run([&](nic::Nic& nic, Time) {
-    auto handle = nic.create_cq(init.entries, cq->id, init.ignore_overrun);
-    if (handle) cq->cqe = static_cast<int>(nic.query_cq(*handle)->entries);
+    std::uint32_t& cqs_made = device_of(context->device)->cqs_made;
+    auto handle = nic.create_cq(init.entries, cq->id, init.ignore_overrun, cqs_made);
+    if (handle) {
+      cq->cqe = static_cast<int>(nic.query_cq(*handle)->entries);
+      ++cqs_made;
+    }
     return handle;
   });
   if (!made) {

@@ -49,9 +49,13 @@ std::vector<Device*> make_devices() {
     return devices;
   }
   if (!configs->empty())
-    CallFaults::install(configs->front().verb_faults, configs->front().seed.value_or(host::EngineConfig::kFaultSeed));
+    CallFaults::install(configs->front().verb_faults, configs->front().seed.value_or(host::EngineConfig::kFaultSeed),
+                        host::FaultHits::in(configs->front().stats_path));
   for (const host::EngineConfig& config : *configs)
     if (Device* const made = make_device(config); made != nullptr) devices.push_back(made);
+  if (CallFaults* const plan = CallFaults::plan())
+    for (Device* const device : devices)
+      device->config.completion_judge = plan->judge_of(device->identity.number.device);
   if (!devices.empty()) offer_connection_device();
   return devices;
 }

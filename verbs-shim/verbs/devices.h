@@ -40,6 +40,10 @@ struct Device : VisibleDevice {
     std::uint32_t times = 0;  // that it has been opened, ever
   };
   Opened opened;
+
+  // By these numbers a plan of faults names objects, however often the device is opened. Guarded by the engine.
+  std::uint32_t qps_made = 0;
+  std::uint32_t cqs_made = 0;
 };
 
 /// As the verbs have a GUID: in network order.

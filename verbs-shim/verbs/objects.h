@@ -167,7 +167,7 @@ struct Qp : ibv_qp_ex {
   nic::QpHandle nic;
   DomainMemory memory;
   std::uint64_t id = 0;
-  std::uint32_t number = 0;  // in the order in which the program made them
+  std::uint32_t number = UINT32_MAX;  // in the order in which the device's were made; of an opened one none
   EventSource async_events;
   bool signal_all = false;
   nic::QpCapabilities capabilities;

@@ -19,6 +19,7 @@
 #include "emulator/host/os/shortage.h"
 #include "verbs-shim/sysfs/rdma_cm.h"
 #include "verbs-shim/verbs/connection_device.h"
+#include "verbs-shim/verbs/leaks.h"
 #include "wire/assert.h"
 
 namespace verbena::shim {
@@ -152,8 +153,62 @@ void Process::at_exit() {
 }
 
 void Process::leave() {
-  if (getpid() == opened_by_) at_exit();
+  if (getpid() != opened_by_) return;
+  at_exit();
+  if (Leaks* const leaks = Leaks::watch()) leaks->report();
 }
+
+namespace {
+
+/// As a report of leaks calls it.
+std::string_view name_of(Kind kind) {
+  switch (kind) {
+    case Kind::flow:
+      return "flow";
+    case Kind::qp:
+      return "QP";
+    case Kind::ah:
+      return "address handle";
+    case Kind::mw:
+      return "memory window";
+    case Kind::mr:
+      return "memory region";
+    case Kind::device_memory:
+      return "device memory";
+    case Kind::indirection_table:
+      return "indirection table";
+    case Kind::work_queue:
+      return "work queue";
+    case Kind::flow_counters:
+      return "counters";
+    case Kind::srq:
+      return "SRQ";
+    case Kind::xrc_domain:
+      return "XRC domain";
+    case Kind::cq:
+      return "CQ";
+    case Kind::channel:
+      return "completion channel";
+    case Kind::thread_domain:
+      return "thread domain";
+    case Kind::parent_domain:
+      return "parent domain";
+    case Kind::pd:
+      return "PD";
+    case Kind::context:
+      return "device";
+  }
+  return "object";
+}
+
+void note_birth(Kind kind, const void* object) {
+  if (Leaks* const leaks = Leaks::watch()) leaks->born(object, name_of(kind));
+}
+void note_end(const void* object) {
+  if (Leaks* const leaks = Leaks::watch()) leaks->gone(object);
+}
+
+}  // namespace
 
 host::Engine* Process::attach(Context& context, Device& device) {
   const host::CancellationShield shield;
@@ -164,6 +219,7 @@ host::Engine* Process::attach(Context& context, Device& device) {
   ++device.opened.contexts;
   const std::scoped_lock objects_lock(objects_mutex_);
   by_address_[&context] = {Kind::context, &context, ++last_id_};
+  note_birth(Kind::context, &context);
   context.engine.store(engine.get(), std::memory_order_relaxed);
   return engine.get();
 }
@@ -204,6 +260,7 @@ bool Process::detach(Context& context) {
   {
     const std::scoped_lock objects_lock(objects_mutex_);
     if (by_address_.erase(&context) == 0) return false;
+    note_end(&context);
   }
   if (context.engine.exchange(nullptr, std::memory_order_relaxed) == nullptr) return true;
   Device::Opened& opened = device_of(context.context.device)->opened;
@@ -217,6 +274,7 @@ std::uint64_t Process::enlist(Kind kind, void* object, ibv_context* context) {
   const std::scoped_lock lock(objects_mutex_);
   const std::uint64_t id = ++last_id_;
   by_address_[object] = {kind, owner, id};
+  note_birth(kind, object);
   if (carries_events(kind)) by_id_[id] = object;
   return id;
 }
@@ -240,6 +298,7 @@ bool Process::withdraw(Kind kind, const void* object) {
   if (found == by_address_.end() || found->second.kind != kind) return false;
   by_id_.erase(found->second.id);
   by_address_.erase(found);
+  note_end(object);
   return true;
 }
 

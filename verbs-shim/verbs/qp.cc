@@ -21,8 +21,6 @@ Qp::~Qp() = default;
 
 namespace {
 
-std::atomic<std::uint32_t> qps_made{0};  // by this process
-
 bool is_known_type(ibv_qp_type type) {
   return type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_UD || type == IBV_QPT_RAW_PACKET ||
          type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV;
@@ -141,15 +139,21 @@ nic::QpInit init_of(const ibv_qp_init_attr_ex& attributes) {
 int create_on_nic(host::Engine& engine, const ibv_qp_init_attr_ex& attributes, Qp& qp) {
   nic::QpInit init = init_of(attributes);
   init.context = qp.id;
+  std::uint32_t& qps_made = device_of(qp.qp_base.context->device)->qps_made;
   const auto made = engine.run([&](nic::Nic& nic, Time) {
+    init.number = qps_made;
     auto handle = nic.create_qp(init);
-    if (handle) qp.qp_base.qp_num = nic.qpn(*handle).value();
+    if (handle) {
+      qp.qp_base.qp_num = nic.qpn(*handle).value();
+      ++qps_made;
+    }
     return handle;
   });
   if (!made) return errno_of(made);
   qp.nic = *made;
   qp.qp_base.handle = made->index;
   qp.capabilities = init.capabilities;
+  qp.number = init.number;
   if (attributes.qp_type != IBV_QPT_XRC_RECV) return 0;
   qp.xrcd = static_cast<Xrcd*>(attributes.xrcd);
   qp.xrcd->users.add();
@@ -170,7 +174,6 @@ ibv_qp* create(ibv_context* context, ibv_qp_init_attr_ex& attributes) {
   qp->signal_all = attributes.sq_sig_all != 0;
   fill_building(*qp);
   qp->id = Process::instance().enlist(Kind::qp, qp, context);
-  qp->number = qps_made.fetch_add(1, std::memory_order_relaxed);
   int error = create_on_nic(*engine, attributes, *qp);
   if (error == 0 && has_operations) {
     qp->send_operations = attributes.send_ops_flags;
@@ -280,7 +283,6 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attributes) {
   qp->xrcd = xrcd;
   xrcd->users.add();
   qp->id = Process::instance().enlist(Kind::qp, qp, context);
-  qp->number = qps_made.fetch_add(1, std::memory_order_relaxed);
   return &qp->qp_base;
 }
 

@@ -6,6 +6,7 @@
 #include <endian.h>
 
 #include "verbs-shim/verbs/boundary.h"
+#include "verbs-shim/verbs/call_faults.h"
 #include "verbs-shim/verbs/context_ops.h"
 #include "verbs-shim/verbs/objects.h"
 #include "verbs-shim/verbs/staged_requests.h"
@@ -166,6 +167,16 @@ int wr_complete(ibv_qp_ex* qp) {
   return error;
 }
 
+/// Each request that was collected is a call of ibv_post_send to a plan; one that fails fails them all.
+int wr_complete_as_planned(ibv_qp_ex* qp) {
+  StagedRequests& staged = staged_of(qp);
+  if (CallFaults* const plan = CallFaults::plan())
+    for (std::uint32_t i = 0; i < staged.count && staged.error == 0; ++i)
+      if (const int error = plan->before(call_about(fabric::Verb::post_send, &qp->qp_base)); error != 0)
+        staged.refuse(error);
+  return wr_complete(qp);
+}
+
 void wr_abort(ibv_qp_ex* qp) {
   staged_of(qp).mutex.unlock();
 }
@@ -191,7 +202,9 @@ void fill_building(Qp& qp) {
   qp.wr_set_sge = wr_set_sge;
   qp.wr_set_sge_list = wr_set_sge_list;
   qp.wr_start = wr_start;
-  qp.wr_complete = verb<wr_complete>;
+  const CallFaults* const plan = CallFaults::plan();
+  const bool may_fail = plan != nullptr && plan->concerns(fabric::Verb::post_send);
+  qp.wr_complete = may_fail ? verb<wr_complete_as_planned> : verb<wr_complete>;
   qp.wr_abort = wr_abort;
   qp.wr_atomic_write = wr_atomic_write;
 }

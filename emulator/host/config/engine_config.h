@@ -33,8 +33,9 @@ struct EngineConfig {
   wire::Gid address = node_address(kNodeDefault);
   std::string link = std::string(kLinkKindDefault.name);  // link_kind.h
   std::vector<fabric::FaultRule> faults;
-  std::vector<fabric::VerbRule> verb_faults;  // of the process's calls, whichever the device
-  std::optional<std::uint64_t> seed;          // of faults and numbers; none: drawn_numbers.h
+  std::vector<fabric::VerbRule> verb_faults;         // of the process's calls, whichever the device
+  nic::CompletionJudge* completion_judge = nullptr;  // of the device; it outlives the engine
+  std::optional<std::uint64_t> seed;                 // of faults and numbers; none: drawn_numbers.h
   NicTuning nic;
   std::string capture_path;                      // pcapng, empty: none
   std::uint32_t capture_snap_bytes = 0;          // 0: whole frames

@@ -220,15 +220,19 @@ Result<EngineConfig, std::string> config_from_environment() {
   if (const auto value = setting(kPcapSnapVariable); value && !parse_number(*value, config.capture_snap_bytes))
     return Failure{complaint(kPcapSnapVariable, *value, "want a number of octets, 0 for whole frames")};
   if (const auto value = setting(kFaultsVariable)) {
+    std::uint32_t place = 0;
     for (const std::string& fault : lines_of(*value)) {
+      ++place;
       if (fabric::is_verb_rule(fault)) {
         auto rule = fabric::parse_verb_rule(fault);
         if (!rule) return Failure{complaint(kFaultsVariable, fault, rule.error())};
+        rule->id = place;
         config.verb_faults.push_back(std::move(*rule));
         continue;
       }
       auto rule = fabric::parse_fault(fault);
       if (!rule) return Failure{complaint(kFaultsVariable, fault, rule.error())};
+      rule->id = place;
       config.faults.push_back(std::move(*rule));
     }
   }

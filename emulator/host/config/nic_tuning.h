@@ -21,6 +21,9 @@
 //   nak-latency=10us acknowledge-latency=500ns               from the request to its answer
 //   nak-reaction-latency=10us implied-nak-latency=10us       from a NAK, or a gap in responses, to what is sent again
 //   removed-after=2s          the device goes that long after it was opened: IBV_EVENT_DEVICE_FATAL, all QPs flush
+//   max-qp=8 max-inline=64    limits of the device, lowered; also max-qp-wr, max-sge, max-cq, max-cqe, max-mr, max-mw,
+//                             max-pd, max-ah, max-srq, max-srq-wr
+//   memlock=64KiB             what can be registered, as where RLIMIT_MEMLOCK is so low: more is ENOMEM
 // Words that are not there change nothing.
 #pragma once
 

@@ -32,6 +32,10 @@ inline constexpr const char* kSeedVariable = "VERBENA_SEED";
 inline constexpr const char* kDeviceNameVariable = "VERBENA_DEVICE_NAME";
 /// --stats, --stats-json: a file of counters (stats_file.h)
 inline constexpr const char* kStatsVariable = "VERBENA_STATS";
+/// --leaks: the file that each process appends its report to: a line "verbena-leaks PID LEFT MADE", with how many
+/// objects it has left and made, and the text for the user
+inline constexpr const char* kLeaksVariable = "VERBENA_LEAKS";
+inline constexpr const char* kLeaksRecord = "verbena-leaks";
 /// --nic: what the NIC is like (nic_tuning.h)
 inline constexpr const char* kNicVariable = "VERBENA_NIC";
 /// --icrc: offload or always (icrc_rule in environment.h)

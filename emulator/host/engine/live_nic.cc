@@ -93,6 +93,7 @@ std::string LiveNic::open(OpenedLink opened, const EngineConfig& config) {
     further_ports.push_back(identity_of(config, port).address);
   stats_ = StatsBlock::open(config.stats_path, config.fabric, config.address, opened.slot, further_ports);
   config.nic.apply(nic_config);
+  nic_config.completion_judge = config.completion_judge;
   nic_ = std::make_unique<nic::Nic>(nic_config, memory_, stats_->ports());
   if (nic_config.medium() == wire::Medium::infiniband)
     for (std::uint32_t port = 1; port <= nic_config.port_count; ++port)

@@ -25,7 +25,8 @@ Result<Decorators, std::string> make_decorators(FramePort& link, wire::Medium me
   CaptureTap* const tap = made.capture != nullptr ? &made.capture->tap() : nullptr;
   const std::string name = address_text(config.address) + "/" + std::to_string(slot);
   const std::uint64_t seed = config.seed.value_or(EngineConfig::kFaultSeed);
-  made.faults = make_faulty_link(made.outermost(link), rules, seed, name, tap, nullptr, medium);
+  made.faults =
+      make_faulty_link(made.outermost(link), rules, seed, name, tap, nullptr, medium, FaultHits::in(config.stats_path));
   return made;
 }
 

@@ -36,12 +36,13 @@ std::unique_ptr<LinkModel> model_of(const std::vector<fabric::FaultRule>& rules,
 class FaultyLink final : public FramePort {
  public:
   FaultyLink(FramePort& inner, const std::vector<fabric::FaultRule>& rules, std::uint64_t seed,
-             std::string_view link_name, CaptureTap* tap, Time (*clock)(), wire::Medium medium)
+             std::string_view link_name, CaptureTap* tap, Time (*clock)(), wire::Medium medium, const FaultHits* hits)
       : FramePort(is_faulty(rules, true) ? wire::IcrcState::present : inner.icrc_wanted()),
         inner_(inner),
         tap_(tap),
         clock_(clock != nullptr ? clock : &clock_now),
         medium_(medium),
+        hits_(hits),
         tx_(model_of(rules, true, seed, link_name, medium)),
         rx_(model_of(rules, false, seed, link_name, medium)) {}
 
@@ -64,11 +65,13 @@ class FaultyLink final : public FramePort {
     const Time now = tx_->plan().needs_time() ? clock_() : now_;
     if (discarding_) {
       const auto submission = tx_->submit(now, room_.first(bytes), tag_);
+      count(*tx_, submission);
       if (tap_ != nullptr && submission.lost)
         tap_->record(now, room_.first(bytes), wire::Direction::outbound, submission.comment);
       return;
     }
     const auto submission = tx_->submit_slot(now, bytes, tag_);
+    count(*tx_, submission);
     if (submission.lost) {
       if (tap_ != nullptr) tap_->record(kNever, tx_->slot_frame(bytes), wire::Direction::outbound, submission.comment);
       return;
@@ -135,6 +138,7 @@ class FaultyLink final : public FramePort {
         icrc = wire::IcrcState::verified;
       }
       const auto submission = owner_.rx_->submit(now_, frame, {{}, {}, icrc == wire::IcrcState::verified ? 1u : 0u});
+      owner_.count(*owner_.rx_, submission);
       if (owner_.tap_ != nullptr && !submission.comment.empty()) owner_.tap_->annotate(submission.comment);
     }
 
@@ -143,6 +147,11 @@ class FaultyLink final : public FramePort {
     Time now_;
     wire::CompletedFrame completed_;
   };
+
+  /// The faults that have hit the frame just submitted.
+  void count(const LinkModel& model, const fabric::Submission& submission) const {
+    if (hits_ != nullptr && !submission.comment.empty()) hits_->add(model.plan().struck());
+  }
 
   /// Gives the link below every frame that is due, in order, as far as it has room.
   void forward() {
@@ -165,6 +174,7 @@ class FaultyLink final : public FramePort {
   CaptureTap* tap_;
   Time (*clock_)();
   const wire::Medium medium_;
+  const FaultHits* const hits_;
   std::unique_ptr<LinkModel> tx_;  // null: no rule looks at this direction
   std::unique_ptr<LinkModel> rx_;
   Time now_{0};
@@ -181,8 +191,8 @@ class FaultyLink final : public FramePort {
 
 std::unique_ptr<FramePort> make_faulty_link(FramePort& inner, const std::vector<fabric::FaultRule>& rules,
                                             std::uint64_t seed, std::string_view link_name, CaptureTap* tap,
-                                            Time (*clock)(), wire::Medium medium) {
-  return std::make_unique<FaultyLink>(inner, rules, seed, link_name, tap, clock, medium);
+                                            Time (*clock)(), wire::Medium medium, const FaultHits* hits) {
+  return std::make_unique<FaultyLink>(inner, rules, seed, link_name, tap, clock, medium, hits);
 }
 
 }  // namespace verbena::host

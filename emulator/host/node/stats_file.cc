@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -48,6 +50,30 @@ int make_stats_memory(const std::string& fabric) {
     return descriptor;
   if (descriptor >= 0) close(descriptor);
   return -1;
+}
+
+namespace {
+/// Null: not ours.
+StatsFile* open_file(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (descriptor < 0) return nullptr;
+  StatsFile* const file = map_file(descriptor);
+  close(descriptor);
+  if (file == nullptr || file->magic.load(std::memory_order_acquire) == StatsFile::kMagic) return file;
+  munmap(file, kStatsFileBytes);
+  return nullptr;
+}
+}  // namespace
+
+const FaultHits* FaultHits::in(const std::string& path) {
+  if (path.empty()) return nullptr;
+  static std::mutex mutex;
+  static auto* const known = new std::map<std::string, std::unique_ptr<FaultHits>>();
+  const std::scoped_lock lock(mutex);
+  const auto [at, is_new] = known->try_emplace(path);
+  if (is_new)
+    if (StatsFile* const file = open_file(path)) at->second = std::make_unique<FaultHits>(*file);
+  return at->second.get();
 }
 
 std::unique_ptr<StatsBlock> StatsBlock::open(const std::string& path, const std::string& fabric,

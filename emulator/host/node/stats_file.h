@@ -24,7 +24,7 @@
 namespace verbena::host {
 
 struct StatsFile {
-  static constexpr std::uint64_t kMagic = 0x3273'7461'7473'6276;  // "vbstats2" in memory: of the layout
+  static constexpr std::uint64_t kMagic = 0x3373'7461'7473'6276;  // "vbstats3" in memory: of the layout
   static constexpr std::size_t kBlocks = 1024;                    // unused ones have no memory
 
   struct Block {
@@ -37,8 +37,10 @@ struct StatsFile {
   };
 
   std::atomic<std::uint64_t> magic{0};
-  std::atomic<std::uint32_t> counters{0};  // nic::kCounters of the writer
-  std::atomic<std::uint32_t> claimed{0};   // blocks given out, may exceed kBlocks
+  std::atomic<std::uint32_t> counters{0};      // nic::kCounters of the writer
+  std::atomic<std::uint32_t> claimed{0};       // blocks given out, may exceed kBlocks
+  static constexpr std::size_t kFaults = 256;  // of those that the processes were given, in their order
+  std::array<std::atomic<std::uint64_t>, kFaults> fault_hits{};
   std::array<Block, kBlocks> blocks;
 
   /// For the reader: blocks that hold something.
@@ -64,6 +66,25 @@ inline std::uint64_t add_count(nic::Counter counter, std::uint64_t sum, const ni
 bool make_stats_file(int descriptor);
 /// A new memfd with an empty file, for the processes of one fabric; close it to be rid of it. -1: errno says why.
 int make_stats_memory(const std::string& fabric);
+
+/// How often each fault has hit, in all processes of the file together.
+class FaultHits {
+ public:
+  /// Of the file at `path`; it stays mapped as long as the process lives. Null: there is no such file, nobody counts.
+  static const FaultHits* in(const std::string& path);
+
+  explicit FaultHits(StatsFile& file) : file_(file) {}
+  /// `fault`: its place among those that the processes were given, from 1 (FaultRule::id). 0: of nobody's wish.
+  void add(std::uint32_t fault) const {
+    if (fault != 0 && fault <= StatsFile::kFaults) file_.fault_hits[fault - 1].fetch_add(1, std::memory_order_relaxed);
+  }
+  void add(std::span<const std::uint32_t> faults) const {
+    for (const std::uint32_t fault : faults) add(fault);
+  }
+
+ private:
+  StatsFile& file_;
+};
 
 /// The counters of one device of this process, by port.
 class StatsBlock {

@@ -117,6 +117,17 @@ std::string nodes_text(const FabricSnapshot& seen) {
   return text;
 }
 
+/// Of a managed subnet.
+std::string switches_text(const FabricSnapshot& seen) {
+  if (!seen.subnet || seen.subnet->switches.empty()) return "";
+  std::string text = fmt::format("\n{:16} {:>5} {:>6}\n", "switch", "lid", "sm lid");
+  for (std::size_t i = 0; i < seen.subnet->switches.size(); ++i) {
+    const host::FabricSubnet::Switch& one = seen.subnet->switches[i];
+    text += fmt::format("{:16} {:>5} {:>6}\n", wire::printable(seen.names[seen.nodes.size() + i]), one.lid, one.sm_lid);
+  }
+  return text;
+}
+
 std::string rules_text(const FabricSnapshot& seen) {
   std::string text;
   for (const FabricSnapshot::Fault& fault : seen.faults)
@@ -131,11 +142,11 @@ void show(const StatOptions& options, FabricSnapshot seen, std::optional<FabricS
     fmt::print("{}\n", host::json_of(seen).dump());
   } else {
     const double seconds = before ? static_cast<double>((seen.uptime - before->uptime).ns) * 1e-9 : 0;
-    fmt::print("fabric '{}': {} lost, {} overflowed, {} vanished, {} marked\n{}{}{}\n{}{}{}", options.fabric,
+    fmt::print("fabric '{}': {} lost, {} overflowed, {} vanished, {} marked\n{}{}{}\n{}{}{}{}", options.fabric,
                wire::counted(seen.network.lost, "frame"), seen.network.overflowed, seen.network.vanished,
                seen.network.marked, seen.subnet ? host::subnet_text(*seen.subnet) + "\n" : "", pauses_text(seen),
                loops_text(seen), links_text(seen, before ? &*before : nullptr, seconds), nodes_text(seen),
-               rules_text(seen));
+               switches_text(seen), rules_text(seen));
     if (!options.watch.empty()) fmt::print("\n");
     before = std::move(seen);
   }

@@ -190,6 +190,8 @@ BOOST_AUTO_TEST_CASE(managed_ports_that_wait_have_no_lid) {
   BOOST_TEST(shown.find("\nInfiniBand, managed: no port knows a subnet manager yet\n") != std::string::npos, shown);
   BOOST_TEST(end_of_line(shown, "node", 4) == "lid state sm lid");
   BOOST_TEST(end_of_line(shown, "n2", 3) == "0 INIT 0");
+  BOOST_TEST(end_of_line(shown, "switch", 3) == "lid sm lid");
+  BOOST_TEST(end_of_line(shown, "s1", 2) == "0 0");
 }
 
 BOOST_AUTO_TEST_CASE(ethernet_has_no_lids) {

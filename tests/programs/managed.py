@@ -145,6 +145,11 @@ def stat(context):
         if f"InfiniBand, managed: {NODES} of {NODES} ports know a subnet manager, at LID {manager}\n" not in text or not re.search(
                 rf"^H4 .* {fabric.lid(3)}-{fabric.lid(3) + 1} +ACTIVE +{manager}$", text, re.M):
             raise Failure(text)
+        known = sorted(int(lid) for lid in re.findall(r"^Switch.* lid (\d+) lmc", fabric.says(0, "ibnetdiscover"), re.M))
+        switches = fabric.stat()["switches"]
+        if [one["name"] for one in switches] != ["S1", "S2", "S3"] or sorted(one["lid"] for one in switches) != known or not re.search(
+                rf"^S3 +{switches[2]['lid']} +{manager}$", text, re.M):
+            raise Failure(f"switches {known}: {switches}\n{text}")
 
 
 def guids(context):

@@ -123,8 +123,12 @@ void fields(Way& way, In<Way, FabricSubnet::Port>& value) {
   way(value.base_lid, value.sm_lid, value.lmc, value.state);
 }
 template <class Way>
+void fields(Way& way, In<Way, FabricSubnet::Switch>& value) {
+  way(value.lid, value.sm_lid);
+}
+template <class Way>
 void fields(Way& way, In<Way, FabricSubnet>& value) {
-  way(value.is_managed, value.ports);
+  way(value.is_managed, value.ports, value.switches);
 }
 template <class Way>
 void fields(Way& way, In<Way, FabricSnapshot::Fault>& value) {
@@ -303,6 +307,11 @@ bool are_rails(std::uint32_t rails) {
   return rails >= 1 && rails <= kDevicesMax;
 }
 
+bool is_sound(const FabricSubnet& subnet, const FabricSnapshot& of) {
+  return subnet.ports.size() == of.nodes.size() &&
+         (!subnet.is_managed || subnet.ports.size() + subnet.switches.size() == of.names.size());
+}
+
 bool is_sound(const FabricSnapshot& snapshot) {
   const auto is_vertex = [&](std::uint32_t vertex) { return vertex < snapshot.names.size(); };
   const auto is_link = [&](fabric::LinkId link) { return link.cable < snapshot.cables.size(); };
@@ -320,7 +329,7 @@ bool is_sound(const FabricSnapshot& snapshot) {
                              [&](const fabric::ForwardingLoop& loop) {
                                return !loop.links.empty() && std::ranges::all_of(loop.links, is_link);
                              }) &&
-         (!snapshot.subnet || snapshot.subnet->ports.size() == snapshot.nodes.size()) &&
+         (!snapshot.subnet || is_sound(*snapshot.subnet, snapshot)) &&
          (!snapshot.deadlock ||
           (!snapshot.deadlock->links.empty() && std::ranges::all_of(snapshot.deadlock->links, is_link)));
 }

@@ -35,6 +35,11 @@ struct FabricSubnet {
   };
   bool is_managed = false;  // else LIDs follow from addresses, and there is no manager
   std::vector<Port> ports;  // in the order of the nodes
+  struct Switch {           // its port 0
+    std::uint16_t lid = 0;  // 0: none yet
+    std::uint16_t sm_lid = 0;
+  };
+  std::vector<Switch> switches;  // of a managed one: in the order of `names`, behind the nodes
 };
 
 struct FabricSnapshot {

@@ -19,7 +19,7 @@
 #include "emulator/host/fabric_process/fabric_capture.h"
 #include "emulator/host/fabric_process/fabric_ports.h"
 #include "emulator/host/fabric_process/fabric_sockets.h"
-#include "emulator/host/node/managed_port_file.h"
+#include "emulator/host/fabric_process/subnet_service.h"
 #include "emulator/host/node/stats_file.h"
 
 namespace verbena::host {
@@ -30,12 +30,12 @@ class FabricCommands {
     std::string fabric;
     /// Rules that AddPrepared names: for a runner that has them as values.
     std::vector<fabric::FaultRule> prepared;
-    FabricSockets* sockets = nullptr;          // told of what it should know; outlives this object
-    std::string stats_path;                    // for AskHello; empty: none
-    std::string wire;                          // for AskHello
-    const StatsFile* counters = nullptr;       // outlives this object
-    const FabricCapture* capture = nullptr;    // the same
-    const ManagedPortFile* managed = nullptr;  // the same; nothing: no manager is to manage the fabric
+    FabricSockets* sockets = nullptr;        // told of what it should know; outlives this object
+    std::string stats_path;                  // for AskHello; empty: none
+    std::string wire;                        // for AskHello
+    const StatsFile* counters = nullptr;     // outlives this object
+    const FabricCapture* capture = nullptr;  // the same
+    const SubnetService* managed = nullptr;  // the same; nothing: no manager is to manage the fabric
   };
   FabricCommands(FabricPorts& ports, Setup setup, Time started);
 

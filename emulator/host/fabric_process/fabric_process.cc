@@ -97,7 +97,7 @@ Result<std::unique_ptr<FabricProcess>, std::string> FabricProcess::open(const Fa
                             .wire = options.wire,
                             .counters = static_cast<const StatsFile*>(process->counters_),
                             .capture = process->capture_.get(),
-                            .managed = process->subnet_ == nullptr ? nullptr : &process->subnet_->ports()},
+                            .managed = process->subnet_.get()},
       clock_now());
   return process;
 }

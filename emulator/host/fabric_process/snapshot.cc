@@ -73,8 +73,13 @@ void add_subnet(const SnapshotSources& sources, FabricSnapshot& into) {
       subnet.ports.push_back(unmanaged_lids(topology, host, network.port_is_up(host)));
       continue;
     }
-    const ManagedPort& port = (*sources.managed)[host];
+    const ManagedPort& port = sources.managed->ports()[host];
     subnet.ports.push_back({port.base_lid, port.sm_lid, port.lmc, port.state});
+  }
+  if (!subnet.is_managed) return;
+  for (std::size_t vertex = topology.hosts; vertex < topology.vertices.size(); ++vertex) {
+    const wire::PortInfo& port = sources.managed->agents()[vertex].ports[0].info;
+    subnet.switches.push_back({port.base_lid.value(), port.master_sm_lid.value()});
   }
 }
 

@@ -9,7 +9,7 @@
 #include "emulator/host/fabric_client/fabric_snapshot.h"
 #include "emulator/host/fabric_process/fabric_capture.h"
 #include "emulator/host/fabric_process/fabric_ports.h"
-#include "emulator/host/node/managed_port_file.h"
+#include "emulator/host/fabric_process/subnet_service.h"
 #include "emulator/host/node/stats_file.h"
 
 namespace verbena::host {
@@ -17,9 +17,9 @@ namespace verbena::host {
 struct SnapshotSources {
   const FabricPorts& ports;
   const fabric::ElementFaults& elements;
-  const StatsFile* counters = nullptr;       // nothing: nobody counts
-  const FabricCapture* capture = nullptr;    // nothing: there is none
-  const ManagedPortFile* managed = nullptr;  // nothing: no manager is to manage the fabric
+  const StatsFile* counters = nullptr;     // nothing: nobody counts
+  const FabricCapture* capture = nullptr;  // nothing: there is none
+  const SubnetService* managed = nullptr;  // nothing: no manager is to manage the fabric
   Time started{};
 };
 /// Without the fabric's name and the list of its faults, which are its owner's.

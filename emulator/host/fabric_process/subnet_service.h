@@ -40,6 +40,8 @@ class SubnetService final : private subnet::Receiver, private subnet::Listener, 
   void service(Time now);
   /// What the ports of the hosts have, by host.
   const ManagedPortFile& ports() const { return *file_; }
+  /// What the nodes have, switches behind the hosts.
+  const std::vector<subnet::Node>& agents() const { return subnet_.nodes(); }
   /// These are dead now, and all others are not.
   void mirror(Time now, const std::set<fabric::LinkId>& dead_links, const std::set<std::uint32_t>& dead_switches);
 

@@ -35,7 +35,9 @@ FabricSnapshot snapshot(bool has_classes) {
   seen.nodes.resize(2);
   seen.nodes[0].counters = {0, 1, UINT64_MAX};
   seen.nodes[1].not_run_from = microseconds(7);
-  if (has_classes) seen.subnet = FabricSubnet{true, {{.base_lid = 0xbffe, .sm_lid = 0xbfff, .lmc = 7, .state = 4}, {}}};
+  if (has_classes)
+    seen.subnet = FabricSubnet{true, {{.base_lid = 0xbffe, .sm_lid = 0xbfff, .lmc = 7, .state = 4}, {}}, {}};
+  if (has_classes) seen.subnet->switches.assign(seen.names.size() - 2, {.lid = 0xbffd, .sm_lid = 9});
   seen.counter_names = {"a", "b", "c"};
   seen.counters_complete = true;
   seen.faults = {{1, "n1-s1", "drop 1%", 17}, {UINT32_MAX, "", "", 0}};

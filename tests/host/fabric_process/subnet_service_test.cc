@@ -98,6 +98,14 @@ BOOST_AUTO_TEST_CASE(who_asks_the_fabric_sees_what_a_manager_has_set) {
   manager.set_port({1, 2}, 1, [](wire::PortInfo& info) { info.state = wire::PortState::active; });
   BOOST_TEST(wait_until([&] { return node(1).at("state") == "ACTIVE"; }));
   BOOST_TEST((node(0).at("lid") == 0 && node(0).at("state") == "INIT"));
+  const auto one = [&] { return fabric.stat().at("switches").at(0); };
+  BOOST_TEST((one().at("name") == "s1" && one().at("lid") == 0 && one().at("sm_lid") == 0));
+  manager.set_port({1}, 0, [](wire::PortInfo& info) {
+    info.base_lid = wire::Lid(6);
+    info.master_sm_lid = wire::Lid(1);
+  });
+  BOOST_TEST(wait_until([&] { return one().at("lid") == 6; }));
+  BOOST_TEST(one().at("sm_lid") == 1);
   BOOST_TEST(fabric.ask({"link-down", "n2-s1"}) == "");
   BOOST_TEST(wait_until([&] { return node(1).at("state") == "DOWN"; }));
 }

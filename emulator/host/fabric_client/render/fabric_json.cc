@@ -60,6 +60,16 @@ void add_lids(const FabricSubnet::Port& port, bool is_managed, Json& into) {
   if (is_managed) into["sm_lid"] = port.sm_lid;
 }
 
+/// Of a managed subnet: the port 0 of each.
+Json switches_of(const FabricSnapshot& snapshot) {
+  Json switches = Json::array();
+  const std::vector<FabricSubnet::Switch>& seen = snapshot.subnet->switches;
+  for (std::size_t i = 0; i < seen.size(); ++i)
+    switches.push_back(
+        {{"name", snapshot.names[snapshot.nodes.size() + i]}, {"lid", seen[i].lid}, {"sm_lid", seen[i].sm_lid}});
+  return switches;
+}
+
 Json nodes_of(const FabricSnapshot& snapshot) {
   Json nodes = Json::array();
   for (std::uint32_t host = 0; host < snapshot.nodes.size(); ++host) {
@@ -139,6 +149,7 @@ Json json_of(const FabricSnapshot& snapshot) {
               {"counters_complete", snapshot.counters_complete}};
   if (snapshot.rails != 1) all["rails"] = snapshot.rails;
   if (snapshot.subnet) all["managed"] = snapshot.subnet->is_managed;
+  if (snapshot.subnet && snapshot.subnet->is_managed) all["switches"] = switches_of(snapshot);
   if (snapshot.capture)
     all["capture"] = {
         {"frames_missing", snapshot.capture->frames_missing},

@@ -72,7 +72,11 @@ BOOST_AUTO_TEST_CASE(ports_of_infiniband_have_lids_and_a_state) {
   const auto node_of = [&] { return json_of(seen).at("nodes").at(0).dump(); };
   BOOST_TEST(node_of() == kNode + R"(,"lid":8,"lmc":2,"state":"ACTIVE"})");
   BOOST_TEST(json_of(seen).at("managed") == false);
+  BOOST_TEST(!json_of(seen).contains("switches"));
   seen.subnet->is_managed = true;
+  seen.subnet->switches = {{.lid = 5, .sm_lid = 3}};
+  BOOST_TEST(json_of(seen).at("switches").dump() ==
+             R"([{"name":")" + seen.names[seen.nodes.size()] + R"(","lid":5,"sm_lid":3}])");
   seen.nodes[0].counters = {3, 0, 1};
   BOOST_TEST(node_of() == kNode + R"(,"lid":8,"lmc":2,"state":"ACTIVE","sm_lid":3,"counters":{"b":3,"a":1}})");
   BOOST_TEST(json_of(seen).at("managed") == true);

@@ -55,6 +55,17 @@ Port make_port(const NodePlan& plan, std::uint8_t number) {
 
 }  // namespace
 
+void Port::set_speed(std::uint8_t speed, std::uint8_t extended) {
+  const auto and_all_below = [](std::uint8_t fastest) {
+    return static_cast<std::uint8_t>(fastest == 0 ? 0 : 2 * fastest - 1);
+  };
+  info.speed_active = speed;
+  info.speed_extended_active = extended;
+  for (std::uint8_t* const mask : {&info.speed_supported, &info.speed_enabled}) *mask |= and_all_below(speed);
+  for (std::uint8_t* const mask : {&info.speed_extended_supported, &info.speed_extended_enabled})
+    *mask |= and_all_below(extended);
+}
+
 unsigned Port::operational_lanes() const {
   constexpr unsigned kAllLanes = 15;
   return info.operational_vls == 0 ? 1 : std::min(1u << (info.operational_vls - 1), kAllLanes);

@@ -56,6 +56,8 @@ struct Port {
   /// table the lanes take the levels in turn.
   std::array<std::uint8_t, wire::kServiceLevels> lanes(std::uint8_t in) const;
   unsigned operational_lanes() const;
+  /// Active from now on, and supported.
+  void set_speed(std::uint8_t speed, std::uint8_t extended);
   bool is_up() const { return info.physical_state == wire::PortPhysicalState::link_up; }
   bool has_lid(wire::Lid lid) const {
     const unsigned base = info.base_lid.value();

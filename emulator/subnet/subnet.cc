@@ -273,6 +273,18 @@ void Subnet::set_link(PortEnd end, bool has_signal) {
   run();
 }
 
+void Subnet::set_link_speed(PortEnd end, std::uint8_t speed, std::uint8_t extended) {
+  const auto set = [&](PortEnd one) {
+    port_at(one).set_speed(speed, extended);
+    // Of a switch the capabilities of all its ports are those of port 0.
+    Node& node = nodes_[one.node];
+    if (extended != 0) node.management_port(one.port).info.capability_mask |= wire::kCapabilityHasExtendedSpeeds;
+    receiver_.changed(one);
+  };
+  set(end);
+  if (const auto peer = port_at(end).peer) set(*peer);
+}
+
 void Subnet::set_node_alive(std::size_t node, bool is_alive) {
   Node& of = nodes_[node];
   if (of.is_alive == is_alive) return;
@@ -295,7 +307,9 @@ void Subnet::restart(std::size_t node) {
   anew.is_alive = nodes_[node].is_alive;
   for (std::size_t number = 1; number < anew.ports.size(); ++number) {
     Port& port = anew.ports[number];
-    port.has_signal = nodes_[node].ports[number].has_signal;
+    const Port& before = nodes_[node].ports[number];
+    port.has_signal = before.has_signal;
+    port.set_speed(before.info.speed_active, before.info.speed_extended_active);
     port.info.physical_state = wire::PortPhysicalState::polling;
     port.info.state = wire::PortState::down;
   }

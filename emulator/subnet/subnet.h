@@ -60,6 +60,8 @@ class Subnet {
   // -- What happens to cables and switches ----------------------------------------------------------------------------
   /// The cable at the port has lost its signal, both ways, or has it again: then the link comes up by itself.
   void set_link(PortEnd end, bool has_signal);
+  /// The link at the port has trained anew, both ends, without going down: its lanes have this speed (14.2.5.6).
+  void set_link_speed(PortEnd end, std::uint8_t speed, std::uint8_t extended);
   /// A dead node answers nothing, and its links are down. It comes back with what it had when it began.
   void set_node_alive(std::size_t node, bool is_alive);
 

@@ -42,7 +42,7 @@ void set_mac(sockaddr& into, const verbena::wire::MacAddress& mac) {
 }
 
 std::uint32_t speed_mbps(const DeviceIdentity& of) {
-  return static_cast<std::uint32_t>(of.bits_per_second / 1'000'000);
+  return static_cast<std::uint32_t>(verbena::path::rate_of_port(of) / 1'000'000);
 }
 
 int tell_link_settings(const DeviceIdentity& of, void* at) {

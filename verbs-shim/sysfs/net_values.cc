@@ -49,7 +49,7 @@ std::size_t write_interface_port(char* into, std::size_t size, const host::Devic
 }
 
 std::size_t write_interface_speed(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
-  return write_number(into, size, of.bits_per_second / 1'000'000);
+  return write_number(into, size, rate_of_port(of) / 1'000'000);
 }
 
 std::size_t write_carrier(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {

@@ -131,6 +131,10 @@ bool port_is_up(const host::DeviceIdentity& of) {
   return up;
 }
 
+std::uint64_t rate_of_port(const host::DeviceIdentity& of) {
+  return host::rate_of_port(host::variable(host::kFabricVariable, host::kFabricDefault), of);
+}
+
 namespace {
 host::ManagedPort infiniband_port(const host::DeviceIdentity& of) {
   const char* const fabric = host::variable(host::kFabricVariable, host::kFabricDefault);
@@ -188,7 +192,7 @@ std::size_t write_physical_state(char* into, std::size_t size, const host::Devic
 }
 
 std::size_t write_rate(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
-  host::PortSpeed shown = host::port_speed(of.bits_per_second);
+  host::PortSpeed shown = host::port_speed(rate_of_port(of));
   if (of.is_infiniband) {
     const host::ManagedPort port = infiniband_port(of);
     shown.width = port.width;

@@ -27,6 +27,8 @@ const host::LinkKind& link_kind();
 
 /// In a fabric as its process says (port_signal.h), on an interface of the machine as that is, else always.
 bool port_is_up(const host::DeviceIdentity& of);
+/// In bits per second, as the link has it now.
+std::uint64_t rate_of_port(const host::DeviceIdentity& of);
 
 std::size_t write_device_name(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
 std::size_t write_node_guid(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);

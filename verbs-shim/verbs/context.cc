@@ -302,7 +302,8 @@ int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attribute
   full.max_msg_sz = config.limits.max_message_bytes;
   full.pkey_tbl_len = config.limits.pkeys;
   full.max_vl_num = 1;
-  const host::PortSpeed shown = host::port_speed(identity.bits_per_second);
+  const host::PortSpeed shown =
+      host::port_speed(host::rate_of_port(device_of(context->device)->config.fabric, identity));
   full.active_width = shown.width;
   full.active_speed = shown.speed;
   full.phys_state = is_up ? host::kPhysicalStateLinkUp : host::kPhysicalStatePolling;

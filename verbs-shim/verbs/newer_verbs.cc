@@ -95,7 +95,8 @@ int query_port_speed(ibv_context* context, std::uint32_t port, std::uint64_t* sp
   constexpr std::uint64_t kUnitBitsPerSecond = 100'000'000;
   if (!device_of(context->device)->has_port(port)) return EINVAL;
   if (working_engine_of(context) == nullptr) return kNoDevice;
-  *speed = device_of(context->device)->ports[port - 1].bits_per_second / kUnitBitsPerSecond;
+  const Device& device = *device_of(context->device);
+  *speed = host::rate_of_port(device.config.fabric, device.ports[port - 1]) / kUnitBitsPerSecond;
   return 0;
 }
 

@@ -43,7 +43,8 @@ FabricCommands::FabricCommands(FabricPorts& ports, Setup setup, Time started)
       topology_(ports.network().topology()),
       setup_(std::move(setup)),
       started_(started),
-      elements_(ports.network()) {}
+      elements_(ports.network()),
+      rates_(ports.network(), setup_.managed) {}
 
 // -- Words ------------------------------------------------------------------------------------------------------------
 
@@ -230,7 +231,13 @@ FabricAnswer FabricCommands::change(Time now, const std::vector<fabric::ElementC
   const auto begun = std::ranges::count(changes, fabric::ElementChange::Kind::partition, &fabric::ElementChange::kind);
   if (begun != 0 && elements_.partitions() + static_cast<std::size_t>(begun) > kPartitionsMax)
     return refuse("there are " + std::to_string(kPartitionsMax) + " partitions already: heal some first");
-  for (const fabric::ElementChange& change : changes) elements_.apply(now, change);
+  const auto is_rate = [](const auto& change) { return change.kind == fabric::ElementChange::Kind::link_rate; };
+  if (std::ranges::any_of(changes, is_rate))
+    if (std::string why = rates_.prepare(setup_.fabric); !why.empty()) return refuse(std::move(why));
+  for (const fabric::ElementChange& change : changes) {
+    elements_.apply(now, change);
+    if (is_rate(change)) rates_.tell(now, change.links);
+  }
   return tell_sockets(now);
 }
 

@@ -19,6 +19,7 @@
 #include "emulator/host/fabric_process/fabric_capture.h"
 #include "emulator/host/fabric_process/fabric_ports.h"
 #include "emulator/host/fabric_process/fabric_sockets.h"
+#include "emulator/host/fabric_process/link_rates.h"
 #include "emulator/host/fabric_process/subnet_service.h"
 #include "emulator/host/node/stats_file.h"
 
@@ -35,7 +36,7 @@ class FabricCommands {
     std::string wire;                        // for AskHello
     const StatsFile* counters = nullptr;     // outlives this object
     const FabricCapture* capture = nullptr;  // the same
-    const SubnetService* managed = nullptr;  // the same; nothing: no manager is to manage the fabric
+    SubnetService* managed = nullptr;        // the same; nothing: no manager is to manage the fabric
   };
   FabricCommands(FabricPorts& ports, Setup setup, Time started);
 
@@ -94,6 +95,7 @@ class FabricCommands {
   std::vector<Fault> faults_;
   std::uint32_t next_number_ = 1;
   fabric::ElementFaults elements_;
+  LinkRates rates_;
 };
 
 }  // namespace verbena::host

@@ -103,7 +103,7 @@ Result<std::unique_ptr<FabricProcess>, std::string> FabricProcess::open(const Fa
 }
 
 std::string FabricProcess::open_subnet(const FabricOptions& options) {
-  ManagedPortFile::remove_left();
+  HostFile::remove_left();
   if (!options.topology.is_managed) return {};
   auto subnet = SubnetService::open(options.fabric, *ports_, options.switches);
   if (!subnet) return subnet.error();

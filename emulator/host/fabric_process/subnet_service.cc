@@ -158,6 +158,14 @@ void SubnetService::mirror(Time now, const std::set<fabric::LinkId>& dead_links,
   tell();
 }
 
+void SubnetService::set_link_rate(std::uint32_t cable, std::uint64_t bits_per_second) {
+  const std::uint32_t vertex = topology_.cables[cable].a;
+  const LinkSpeed now = link_speed(bits_per_second);
+  subnet_.set_link_speed({vertex, static_cast<std::uint8_t>(topology_.port_of(cable, vertex))}, now.speed,
+                         now.extended);
+  tell();
+}
+
 void SubnetService::tell() {
   for (const std::uint32_t host : std::exchange(to_tell_, {})) {
     const Change change = std::exchange(changes_[host], {});

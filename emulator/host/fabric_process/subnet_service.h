@@ -44,6 +44,8 @@ class SubnetService final : private subnet::Receiver, private subnet::Listener, 
   const std::vector<subnet::Node>& agents() const { return subnet_.nodes(); }
   /// These are dead now, and all others are not.
   void mirror(Time now, const std::set<fabric::LinkId>& dead_links, const std::set<std::uint32_t>& dead_switches);
+  /// The link at both ends of the cable has another rate now, and stays up.
+  void set_link_rate(std::uint32_t cable, std::uint64_t bits_per_second);
 
  private:
   SubnetService(FabricPorts& ports, const SwitchPlans& switches);

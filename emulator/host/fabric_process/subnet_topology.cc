@@ -103,6 +103,11 @@ class Names {
 
 }  // namespace
 
+LinkSpeed link_speed(std::uint64_t bits_per_second) {
+  const LinkRate& rate = nearest_rate(bits_per_second);
+  return {rate.speed, rate.extended};
+}
+
 subnet::Topology subnet_of(const fabric::Topology& topology, const SwitchPlans& switches) {
   subnet::Topology made;
   for (std::uint32_t vertex = 0; vertex < topology.vertices.size(); ++vertex)

@@ -7,6 +7,7 @@
 // Tested by: tests/host/fabric_process/subnet_topology_test.cc
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,14 @@ namespace verbena::host {
 /// What a file says of switches besides their cables, in the order of the fabric's: GUIDs, numbers of ports,
 /// descriptions. Its ports have no peers. Empty: there is no file.
 using SwitchPlans = std::vector<subnet::NodePlan>;
+
+/// Of a link of four lanes, as PortInfo has it.
+struct LinkSpeed {
+  std::uint8_t speed;
+  std::uint8_t extended;
+};
+/// The nearest one.
+LinkSpeed link_speed(std::uint64_t bits_per_second);
 
 subnet::Topology subnet_of(const fabric::Topology& topology, const SwitchPlans& switches);
 

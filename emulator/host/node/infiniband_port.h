@@ -10,6 +10,7 @@
 
 #include "emulator/host/node/identity.h"
 #include "emulator/host/node/managed_port.h"
+#include "emulator/host/node/port_rate.h"
 #include "emulator/host/node/port_speed.h"
 #include "wire/headers.h"
 #include "wire/subnet_management.h"
@@ -23,9 +24,9 @@ inline constexpr std::uint8_t kPhysicalStatePolling = 2;
 inline constexpr std::uint8_t kPhysicalStateLinkUp = 5;
 
 /// A port of a fabric without a manager. `has_signal`: whether its cable has one.
-constexpr ManagedPort unmanaged_port(const DeviceIdentity& of, bool has_signal) {
+constexpr ManagedPort unmanaged_port(const DeviceIdentity& of, bool has_signal, std::uint64_t bits_per_second) {
   ManagedPort port;
-  const PortSpeed speed = port_speed(of.bits_per_second);
+  const PortSpeed speed = port_speed(bits_per_second);
   port.base_lid = of.lid.value();
   port.sm_lid = kStaticManagerLid.value();
   port.state = has_signal ? kPortStateActive : kPortStateDown;
@@ -41,7 +42,8 @@ constexpr ManagedPort unmanaged_port(const DeviceIdentity& of, bool has_signal) 
 
 /// `of` is a port on InfiniBand.
 inline ManagedPort infiniband_port(std::string_view fabric, const DeviceIdentity& of, bool has_signal) {
-  return read_managed_port(fabric, of.address).value_or(unmanaged_port(of, has_signal));
+  if (const auto managed = read_managed_port(fabric, of.address)) return *managed;
+  return unmanaged_port(of, has_signal, rate_of_port(fabric, of));
 }
 
 /// Of the port that has this address. kLidNone: its manager has given it none.

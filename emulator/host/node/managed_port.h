@@ -7,21 +7,16 @@
 // Tested by: tests/host/node/managed_port_test.cc
 #pragma once
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 #include <type_traits>
 
-#include "emulator/host/node/identity.h"
+#include "emulator/host/node/host_file_read.h"
 #include "emulator/host/os/abstract_name.h"
-#include "emulator/host/os/fixed_text.h"
 #include "emulator/host/os/same_user.h"
 
 namespace verbena::host {
@@ -63,31 +58,22 @@ struct ManagedPort {
 };
 static_assert(std::has_unique_object_representations_v<ManagedPort>, "ports are compared by their octets");
 
-/// In front of the ports, which stand in the order of the fabric's hosts.
-struct ManagedPortsHeader {
-  static constexpr std::uint32_t kMagic = 0x56425350;
-  std::uint32_t magic = kMagic;
-  std::uint32_t port_bytes = sizeof(ManagedPort);
-  std::uint32_t ports = 0;
-  std::uint32_t rails = 1;
-};
-
 /// Where the fabric process listens for managers (emulator/host/subnet_process/umad_layout.h).
 inline AbstractName umad_address(const char* fabric) {
   return AbstractName("verbena-subnet/%u/%s", own_user(), fabric);
 }
 
-using ManagedPortsPath = FixedText<256>;
-inline ManagedPortsPath managed_ports_path(std::string_view fabric) {
-  ManagedPortsPath path;
-  return path.append("/dev/shm/verbena-").append_number(own_user()).append("-subnet-").append(fabric);
+inline constexpr HostFileKind kManagedPorts{0x56425350, sizeof(ManagedPort)};
+
+inline HostFilePath managed_ports_path(std::string_view fabric) {
+  return host_file_path("subnet", fabric);
 }
 
 namespace detail {
 /// By its place among the ports of the file. Nothing: it is none of them, or always being written.
 inline std::optional<ManagedPort> read_port_at(int file, std::uint32_t place) {
   constexpr int kTriesMax = 1000;
-  const auto at = static_cast<off_t>(sizeof(ManagedPortsHeader) + std::size_t{place} * sizeof(ManagedPort));
+  const off_t at = host_file_offset(kManagedPorts, place);
   for (int i = 0; i < kTriesMax; ++i) {
     ManagedPort port;
     std::uint32_t after = 0;
@@ -98,50 +84,21 @@ inline std::optional<ManagedPort> read_port_at(int file, std::uint32_t place) {
   }
   return std::nullopt;
 }
-
-/// Which host of its fabric has the address (DeviceIdentity::address), by the file that is open. Nothing: none has.
-inline std::optional<std::uint32_t> find_managed_host(int file, const wire::Gid& address) {
-  const auto place = device_place(address);
-  struct stat status{};
-  ManagedPortsHeader header;
-  if (!place || ::fstat(file, &status) != 0 || status.st_uid != own_user() || !S_ISREG(status.st_mode) ||
-      ::pread(file, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header) ||
-      header.magic != ManagedPortsHeader::kMagic || header.port_bytes != sizeof(ManagedPort) ||
-      place->device >= header.rails)
-    return std::nullopt;
-  const std::uint32_t host = (place->node - 1) * header.rails + place->device;
-  return host < header.ports ? std::optional(host) : std::nullopt;
-}
-
-/// Its maker holds a lock on it. A process that was killed leaves the file, and no lock.
-inline bool is_held(int file) {
-  return ::flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-}
-
-/// What `read` makes of the open file; nothing: there is none. Leaves errno alone.
-template <class Read>
-auto with_managed_ports(std::string_view fabric, const Read& read) -> decltype(read(0)) {
-  const int before = errno;
-  const int file = ::open(managed_ports_path(fabric).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  auto found = file >= 0 && is_held(file) ? read(file) : decltype(read(0)){};
-  if (file >= 0) ::close(file);
-  errno = before;
-  return found;
-}
 }  // namespace detail
 
 /// Of the port that has this address (DeviceIdentity::address). Nothing: no manager is to manage the fabric, it is
 /// another user's, or the port is none of its. Leaves errno alone.
 inline std::optional<ManagedPort> read_managed_port(std::string_view fabric, const wire::Gid& address) {
-  return detail::with_managed_ports(fabric, [&](int file) {
-    const auto host = detail::find_managed_host(file, address);
+  return detail::with_host_file(managed_ports_path(fabric), [&](int file) {
+    const auto host = detail::find_host_of_file(file, address, kManagedPorts);
     return host ? detail::read_port_at(file, *host) : std::nullopt;
   });
 }
 
 /// Which host of the fabric the port is, from 0. Nothing: as read_managed_port().
 inline std::optional<std::uint32_t> managed_host(std::string_view fabric, const wire::Gid& address) {
-  return detail::with_managed_ports(fabric, [&](int file) { return detail::find_managed_host(file, address); });
+  return detail::with_host_file(managed_ports_path(fabric),
+                                [&](int file) { return detail::find_host_of_file(file, address, kManagedPorts); });
 }
 
 }  // namespace verbena::host

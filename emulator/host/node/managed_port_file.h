@@ -1,31 +1,26 @@
 // ManagedPortFile: the file of managed_port.h, as the fabric process writes it.
 //
-// Solely responsible for making and removing it, and for a port being read as a whole: who reads while it is written
-// sees that, and reads again.
+// Solely responsible for a port being read as a whole: who reads while it is written sees that, and reads again. Making
+// and removing the file is host_file.h's.
 // Tested by: tests/host/node/managed_port_test.cc
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "emulator/host/node/host_file.h"
 #include "emulator/host/node/managed_port.h"
-#include "emulator/host/os/descriptor.h"
 #include "wire/result.h"
 
 namespace verbena::host {
 
 class ManagedPortFile {
  public:
-  /// In place of what a process of this fabric has left that was killed. The error is one line.
+  /// The error is one line.
   static Result<std::unique_ptr<ManagedPortFile>, std::string> make(const std::string& fabric, std::uint32_t ports,
                                                                     std::uint32_t rails);
-  /// What processes have left that were killed, of all fabrics of this user.
-  static void remove_left();
-  ~ManagedPortFile();
-  ManagedPortFile(const ManagedPortFile&) = delete;
-  ManagedPortFile& operator=(const ManagedPortFile&) = delete;
 
   /// As the port begins: nothing has changed.
   void begin(std::uint32_t place, const ManagedPort& port) { ports_[place] = port; }
@@ -35,12 +30,10 @@ class ManagedPortFile {
   const ManagedPort& operator[](std::uint32_t place) const { return ports_[place]; }
 
  private:
-  ManagedPortFile(std::string path, Descriptor file, void* mapping, std::size_t bytes);
+  explicit ManagedPortFile(std::unique_ptr<HostFile> file)
+      : file_(std::move(file)), ports_(static_cast<ManagedPort*>(file_->records())) {}
 
-  std::string path_;
-  Descriptor file_;  // locked
-  void* mapping_;
-  std::size_t bytes_;
+  std::unique_ptr<HostFile> file_;
   ManagedPort* ports_;
 };
 

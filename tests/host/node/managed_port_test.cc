@@ -53,14 +53,14 @@ BOOST_AUTO_TEST_CASE(what_a_killed_process_has_left_says_nothing) {
   // The same octets, without its maker.
   const int left = open((path + ".left").c_str(), O_RDWR | O_CREAT, 0600);
   const int whole = open(path.c_str(), O_RDONLY);
-  std::vector<std::byte> octets(sizeof(ManagedPortsHeader) + sizeof(ManagedPort));
+  std::vector<std::byte> octets(sizeof(HostFileHeader) + sizeof(ManagedPort));
   BOOST_REQUIRE(read(whole, octets.data(), octets.size()) == static_cast<ssize_t>(octets.size()));
   BOOST_REQUIRE(write(left, octets.data(), octets.size()) == static_cast<ssize_t>(octets.size()));
   close(left);
   close(whole);
   BOOST_TEST(!read_managed_port(own_fabric() + ".left", node_address(1)).has_value());
   // The next fabric removes it, and nothing that is in use.
-  ManagedPortFile::remove_left();
+  HostFile::remove_left();
   BOOST_TEST(access((path + ".left").c_str(), F_OK) != 0);
   BOOST_TEST(read_managed_port(own_fabric(), node_address(1)).has_value());
 }

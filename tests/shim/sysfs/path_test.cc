@@ -6,6 +6,7 @@
 
 #include "emulator/host/link/shm/shm_channel.h"
 #include "emulator/host/node/node_directory.h"
+#include "emulator/host/node/port_rate_file.h"
 #include "emulator/host/node/port_signal.h"
 #include "emulator/host/node/stats_file.h"
 #include "tests/cli/run_command.h"
@@ -204,6 +205,25 @@ BOOST_AUTO_TEST_CASE(the_ports_state_is_that_of_its_cable_in_a_served_fabric) {
   BOOST_TEST(state("shm", "7") == up);
   dead.release();
   BOOST_TEST(state("fabric", "7") == up);
+}
+
+BOOST_AUTO_TEST_CASE(the_rate_is_the_one_that_a_fault_has_given_the_link) {
+  using namespace verbena;
+  const std::string fabric = "path-rate." + std::to_string(getpid());
+  const auto said = [&] {
+    return run_command({"cat", kDevice + "/ports/1/rate", "/sys/class/net/verbena0/speed"},
+                       {{"LD_PRELOAD", VERBENA_PATH_LIBRARY},
+                        {"VERBENA_NODE", "7"},
+                        {"VERBENA_FABRIC", fabric},
+                        {"VERBENA_LINK", "fabric"},
+                        {"VERBENA_DEVICE_NAME", "mlx5_7"}})
+        .out;
+  };
+  auto rates = host::PortRateFile::make(fabric, 7, 1);
+  BOOST_REQUIRE(rates.ok());
+  BOOST_TEST(said() == "100 Gb/sec (4X EDR)\n100000\n");
+  rates->set(6, 25'000'000'000);
+  BOOST_TEST(said() == "25 Gb/sec (1X EDR)\n25000\n");
 }
 
 BOOST_AUTO_TEST_CASE(the_network_interface_is_the_one_with_the_nodes_address) {

@@ -54,6 +54,28 @@ BOOST_AUTO_TEST_CASE(every_context_hears_of_it_and_the_port_says_so) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_link_with_another_rate_shows_it_and_tells_nobody) {
+  const ServedFabric fabric;
+  const Endpoint a;
+  const ibv_port_attr before = port_of(a.context);
+  const auto expect = [&](int width, int speed) {
+    const ibv_port_attr now = port_of(a.context);
+    BOOST_CHECK_EQUAL(now.active_width, width);
+    BOOST_CHECK_EQUAL(now.active_speed, speed);
+    BOOST_CHECK_EQUAL(now.state, IBV_PORT_ACTIVE);
+  };
+  BOOST_REQUIRE_EQUAL(fabric.ask({"link-rate", "n1-s1", "25Gbps"}), "");
+  expect(1, 32);
+  BOOST_REQUIRE_EQUAL(fabric.ask({"link-rate", "n1-s1", "200Gbps"}), "");
+  expect(2, 64);
+  BOOST_REQUIRE_EQUAL(fabric.ask({"link-rate", "n2-s1", "25Gbps"}), "");
+  expect(2, 64);
+  BOOST_REQUIRE_EQUAL(fabric.ask({"link-rate", "n1-s1", "0"}), "");
+  expect(before.active_width, before.active_speed);
+  fabric.set_port(false);  // the next event is this one's
+  BOOST_CHECK_EQUAL(event_of(a.context), IBV_EVENT_PORT_ERR);
+}
+
 BOOST_AUTO_TEST_CASE(queue_pairs_stay_in_their_state_and_commands_go_on) {
   const ServedFabric fabric;
   Endpoint a;

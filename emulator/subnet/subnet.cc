@@ -23,6 +23,18 @@ bool is_subnet_management(const Datagram& datagram) {
   return datagram.destination_qp == wire::kSmiQpn;
 }
 
+/// What a port says of itself where neither an agent nor a program has taken a request, as the kernel does (ib_mad):
+/// the combination of method and attribute is not supported (13.4.7).
+std::optional<Datagram> refusal_of(const Datagram& request) {
+  wire::AnyMadHeader header = Smp(request.octets).header();
+  if (header.method != wire::kMethodGet && header.method != wire::kMethodSet) return std::nullopt;
+  Datagram response = request;
+  header.method = wire::kMethodGet | wire::kMethodResponseBit;
+  header.status = wire::kStatusBadAttribute;
+  Smp(response.octets).set_header(header);
+  return response;
+}
+
 }  // namespace
 
 Subnet::Subnet(const Topology& topology, Receiver& receiver) : receiver_(receiver) {
@@ -184,7 +196,8 @@ void Subnet::take(PortEnd at, Datagram datagram) {
   if (header.management_class == wire::kClassPerformance)
     if (auto response = PerformanceAgent(*this, at).process(datagram))
       return answer(at, datagram, std::move(*response));
-  if (!nodes_[at.node].is_switch()) receiver_.receive(at, datagram);
+  if (!nodes_[at.node].is_switch() && receiver_.receive(at, datagram)) return;
+  if (auto response = refusal_of(datagram)) answer(at, datagram, std::move(*response));
 }
 
 void Subnet::answer(PortEnd at, const Datagram& request, Datagram response) {
@@ -199,8 +212,9 @@ void Subnet::answer(PortEnd at, const Datagram& request, Datagram response) {
   // A program on the node asks its own agent: it has no LID yet, or this one.
   const Port& own = nodes_[at.node].management_port(at.port);
   if (response.destination == wire::kLidPermissive || own.has_lid(response.destination))
-    return receiver_.receive(at, response);
-  forward(at, std::move(response), true);
+    receiver_.receive(at, response);
+  else
+    forward(at, std::move(response), true);
 }
 
 void Subnet::note_change(PortEnd end) {

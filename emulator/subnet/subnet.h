@@ -38,7 +38,8 @@ struct Datagram {
 class Receiver {
  public:
   virtual ~Receiver() = default;
-  virtual void receive(PortEnd at, const Datagram& datagram) = 0;
+  /// False: no program there wants it.
+  virtual bool receive(PortEnd at, const Datagram& datagram) = 0;
   /// What sysfs shows of the port may be another now.
   virtual void changed(PortEnd port) = 0;
 };

@@ -178,6 +178,74 @@ def cable_dies(context):
         fabric.wait_for(0, trace, r'\A(?![\s\S]*"S3")[\s\S]*^To ca')
 
 
+def rates(context):
+    """After link-rate the tools on both ends say the new rate. The link has not gone down meanwhile."""
+    with Managed(context) as fabric:
+        fabric.start_manager()
+        switch = re.search(r"first switch.* lid (\d+)", fabric.says(0, "ibnetdiscover")).group(1)
+        fabric.fault("link-rate", "H1-S1", "40Gbps")
+        fabric.expect(0, ["ibstat"], r"State: Active", r"Rate: 40$")
+        fabric.expect(0, ["ibstatus"], r"rate:\s+40 Gb/sec \(4X QDR\)")
+        fabric.expect(0, ["ibv_devinfo", "-v"], r"active_width:\s+4X", r"active_speed:\s+10\.0 Gbps")
+        fabric.expect(1, ["smpquery", "portinfo", switch, "1"], r"LinkState:\.+Active", r"LinkSpeedActive:\.+10\.0 Gbps", r"LinkSpeedExtActive:\.+No Extended")
+        fabric.expect(1, ["iblinkinfo"], r"4X +10\.0 Gbps Active/ +LinkUp.*\"H1 verbena0\"")
+        fabric.fault("link-rate", "H1-S1", "400Gbps")
+        fabric.expect(0, ["ibstat"], r"State: Active", r"Rate: 400$")
+        fabric.expect(1, ["smpquery", "portinfo", switch, "1"], r"LinkSpeedExtActive:\.+106\.25 Gbps")
+        fabric.expect(1, ["ibstat"], r"Rate: 100$")
+        fabric.expect(0, ["perfquery", switch, "1"], r"LinkDownedCounter:\.+0$")
+
+
+def unserved(context):
+    """Classes that no agent and no program of a node serves are refused at once, as the kernel does: the tools do not wait for their timeout."""
+    with Managed(context) as fabric:
+        fabric.start_manager()
+        switch = re.search(r"first switch.* lid (\d+)", fabric.says(0, "ibnetdiscover")).group(1)
+        for argv in (["ibccquery", "-t", "20000", "CongestionInfo", str(fabric.lid(3))], ["ibccquery", "-t", "20000", "CongestionInfo", switch],
+                     ["vendstat", "-t", "20000", "-N", switch]):
+            began = time.monotonic()
+            program = fabric.start(fabric.nodes[0], argv)
+            if program.wait(began + UP_S) in (None, 0) or time.monotonic() - began > 15 or "timed out" in program.out + program.err:
+                raise Failure(f"{argv} took {time.monotonic() - began:.1f} s\n{program.describe()}")
+
+
+def every_tool(context):
+    """Those of infiniband-diags that nothing else here runs, each with a line that is true of this fabric."""
+    with Managed(context) as fabric:
+        fabric.start_manager(1)
+        lid, far = str(fabric.lid(0)), str(fabric.lid(3))
+        found = fabric.says(0, "ibnetdiscover")
+        switch = re.search(r"first switch.* lid (\d+)", found).group(1)
+        cache, tables = (os.path.join(fabric.folder.name, name) for name in ("cache", "lfts"))
+        ends = [r'"H%d verbena0"' % (number + 1) for number in range(NODES)]
+        fabric.expect(0, ["ibaddr", far], rf"LID start 0x{int(far):x} end 0x{int(far):x}")
+        fabric.expect(0, ["ibhosts"], *ends)
+        fabric.expect(0, ["ibswitches"], r'"first switch" base port 0 lid \d+ lmc 0', '"S2"', '"S3"')
+        fabric.expect(0, ["ibnodes"], *ends, '"first switch"')
+        for argv in (["ibrouters"], ["ibidsverify"]):
+            if out := fabric.expect(0, argv).strip():
+                raise Failure(f"{argv} has found something: {out}")
+        fabric.expect(0, ["ibroute", switch], rf"^0x{int(far):04x} 003 :.*'H4 verbena0'")
+        fabric.expect(0, ["ibroute", "-M", switch], r"Multicast mlids \[0xc000-0xc3ff\] of switch Lid")
+        fabric.expect(0, ["dump_lfts"], rf"^0x{int(far):04x} 003 :.*'H4 verbena0'")
+        fabric.expect(0, ["dump_mfts"], r"of switch .* \(first switch\)")
+        fabric.expect(0, ["smpdump", far, "0x10"], r"^4834 2076 6572 6265 6e61 30")  # its description, "H4 verbena0"
+        fabric.expect(0, ["ibqueryerrors"], r" 0 ports have errors")
+        fabric.expect(0, ["ibportstate", switch, "3", "query"], r"LinkState:\.+Active", r"PeerPort|Peer PortInfo")
+        fabric.says(0, "ibnetdiscover", "--cache", cache)
+        fabric.expect(0, ["ibnetdiscover", "--load-cache", cache], *ends)
+        s1 = re.search(r'switchguid=0x(\w+)\(\w+\)\nSwitch.*"first switch"', found).group(1)
+        fabric.says(0, "ibcacheedit", "--switchguid", f"0x{s1}:0x77", cache, cache + "2")
+        fabric.expect(0, ["ibnetdiscover", "--load-cache", cache + "2"], r"switchguid=0x77")
+        fabric.says(0, "sh", "-c", f"dump_lfts > {tables}")
+        fabric.expect(0, ["check_lft_balance", "-l", tables, "-i", cache, "-v"], r"first switch|S2")
+        fabric.start(fabric.nodes[3], ["ibsysstat", "-S"])
+        fabric.start(fabric.nodes[3], ["ibping", "-S"])
+        fabric.wait_for(0, ["ibsysstat", far, "cpu"], r"^cpu 0: model")
+        fabric.wait_for(0, ["ibping", "-c", "2", far], "2 packets transmitted, 2 received")
+        fabric.expect(0, ["saquery", "-p", "--src-to-dst", f"{lid}:{far}"], rf"dlid\.+{far}$", rf"slid\.+{lid}$")
+
+
 def switch_dies(context):
     with Managed(context) as fabric:
         fabric.start_manager()
@@ -286,6 +354,9 @@ def tests(context):
             ("stat says what ibstat says", lambda: stat(context)),
             ("a node is known by its GUIDs", lambda: guids(context)),
             ("a cable dies and comes back", lambda: cable_dies(context)),
+            ("tools follow the rate of a link", lambda: rates(context)),
+            ("what nobody serves is refused", lambda: unserved(context)),
+            ("every tool says what is true", lambda: every_tool(context)),
             ("a switch dies and comes back", lambda: switch_dies(context)),
             ("packets follow the manager", lambda: data(context)),
             ("tables that lead round are named", lambda: tables_lead_round(context)),

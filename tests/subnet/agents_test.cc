@@ -75,6 +75,29 @@ BOOST_AUTO_TEST_CASE(who_does_not_know_the_key_is_not_answered) {
   BOOST_TEST(Smp(known->octets).read_data<wire::PortInfoLayout>().key_violations == 2);
 }
 
+BOOST_AUTO_TEST_CASE(a_class_that_nobody_serves_is_refused_at_once) {
+  constexpr std::uint8_t kCongestionControl = 0x21;
+  World world;
+  world.bring_up();
+  const auto asked = [&](std::uint32_t lid, std::uint8_t method) {
+    return world.ask_lid(wire::Lid(lid), kCongestionControl, 1, {}, method);
+  };
+  BOOST_TEST(!asked(3, wire::kMethodGet).has_value());  // a program of the node has it
+  for (const std::uint32_t lid : {2u, 3u}) {
+    world.is_wanted = lid == 2;  // switches have no programs
+    for (const std::uint8_t method : {wire::kMethodGet, wire::kMethodSet}) {
+      const auto answer = asked(lid, method);
+      BOOST_REQUIRE(answer.has_value());
+      const auto header = Smp(answer->octets).header();
+      BOOST_TEST((header.method == 0x81 && header.status == wire::kStatusBadAttribute));
+      BOOST_TEST((header.management_class == kCongestionControl && header.attribute == 1));
+      BOOST_TEST((answer->source == wire::Lid(lid) && answer->destination == wire::Lid(1)));
+    }
+  }
+  for (const std::uint8_t method : {std::uint8_t{3}, std::uint8_t{5}, std::uint8_t{0x12}, std::uint8_t{0x81}})
+    BOOST_TEST(!asked(3, method).has_value());  // Send, Trap, GetTable, an answer
+}
+
 BOOST_AUTO_TEST_CASE(a_link_that_goes_down_is_told_until_it_is_repressed) {
   World world;
   world.bring_up();

@@ -29,7 +29,11 @@ inline constexpr PortEnd kB{2, 1};
 class SubnetWorld : public Receiver {
  public:
   SubnetWorld() : subnet(*read_topology(kTopology, "x"), *this) {}
-  void receive(PortEnd at, const Datagram& datagram) override { got.push_back({at, datagram}); }
+  bool receive(PortEnd at, const Datagram& datagram) override {
+    got.push_back({at, datagram});
+    return is_wanted;
+  }
+  bool is_wanted = true;  // by a program of the node
   void changed(PortEnd) override {}
 
   /// The answer to a directed route from "a"; nothing: there was none.
@@ -48,7 +52,7 @@ class SubnetWorld : public Receiver {
     std::ranges::copy(data, datagram.octets.begin() + wire::kPerformanceDataAt);
     datagram.source = subnet.nodes()[0].ports[1].info.base_lid;
     datagram.destination = lid;
-    datagram.destination_qp = datagram.source_qp = wire::Qpn(management_class == wire::kClassPerformance ? 1 : 0);
+    datagram.destination_qp = datagram.source_qp = wire::Qpn(management_class == wire::kClassSubnetLid ? 0 : 1);
     return exchanged(datagram);
   }
   wire::PortInfo port_info(std::vector<std::uint8_t> path, std::uint32_t port) {

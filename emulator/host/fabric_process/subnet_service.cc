@@ -133,8 +133,8 @@ std::optional<Time> SubnetService::next_deadline() const {
   return std::min(*one, *other, [](Time first, Time second) { return first.ns < second.ns; });
 }
 
-void SubnetService::receive(subnet::PortEnd at, const subnet::Datagram& datagram) {
-  if (!administration_->receive(at, datagram)) umad_->receive(at, datagram);
+bool SubnetService::receive(subnet::PortEnd at, const subnet::Datagram& datagram) {
+  return administration_->receive(at, datagram) || umad_->receive(at, datagram);
 }
 
 void SubnetService::mirror(Time now, const std::set<fabric::LinkId>& dead_links,

@@ -50,7 +50,7 @@ class SubnetService final : private subnet::Receiver, private subnet::Listener, 
  private:
   SubnetService(FabricPorts& ports, const SwitchPlans& switches);
 
-  void receive(subnet::PortEnd at, const subnet::Datagram& datagram) override;
+  bool receive(subnet::PortEnd at, const subnet::Datagram& datagram) override;
   void changed(subnet::PortEnd port) override;
   void forwarding_changed(std::size_t node, std::uint32_t first, std::uint32_t lids) override;
   void groups_changed(std::size_t node, std::uint32_t first, std::uint32_t groups) override;

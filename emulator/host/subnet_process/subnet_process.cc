@@ -62,8 +62,8 @@ int SubnetProcess::milliseconds_to_wait() const {
   return left <= 0 ? 0 : static_cast<int>(std::min<std::int64_t>(left / 1'000'000 + 1, 1000));
 }
 
-void SubnetProcess::receive(subnet::PortEnd at, const subnet::Datagram& datagram) {
-  umad_->receive(at, datagram);
+bool SubnetProcess::receive(subnet::PortEnd at, const subnet::Datagram& datagram) {
+  return umad_->receive(at, datagram);
 }
 
 void SubnetProcess::changed(subnet::PortEnd port) {

@@ -30,7 +30,7 @@ class SubnetProcess final : public subnet::Receiver {
   /// Until the descriptor is readable, or its other end is closed.
   void serve(int end);
 
-  void receive(subnet::PortEnd at, const subnet::Datagram& datagram) override;
+  bool receive(subnet::PortEnd at, const subnet::Datagram& datagram) override;
   void changed(subnet::PortEnd port) override;
 
  private:

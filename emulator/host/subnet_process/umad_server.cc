@@ -259,23 +259,28 @@ UmadServer::Agent* UmadServer::agent_for(Session& session, const subnet::Datagra
   return nullptr;
 }
 
-void UmadServer::receive(subnet::PortEnd at, const subnet::Datagram& datagram) {
+bool UmadServer::receive(subnet::PortEnd at, const subnet::Datagram& datagram) {
   const wire::AnyMadHeader header = header_of(datagram.octets);
   if (is_response(header)) {
     const auto found = std::ranges::find_if(waiting_, [&](const Waiting& one) {
       return one.transaction == header.transaction_id && one.management_class == header.management_class &&
              one.session->port == at;
     });
-    if (found == waiting_.end()) return;
+    if (found == waiting_.end()) return false;
     Session& session = *found->session;
     const std::uint32_t agent = found->agent;
     waiting_.erase(found);
-    return deliver(session, agent, datagram);
+    deliver(session, agent, datagram);
+    return true;
   }
   for (const auto& session : sessions_) {
     if (!session->is_known || session->is_issm || !(session->port == at)) continue;
-    if (const Agent* const agent = agent_for(*session, datagram)) return deliver(*session, agent->id, datagram);
+    if (const Agent* const agent = agent_for(*session, datagram)) {
+      deliver(*session, agent->id, datagram);
+      return true;
+    }
   }
+  return false;
 }
 
 void UmadServer::deliver(Session& session, std::uint32_t agent, const subnet::Datagram& datagram) {

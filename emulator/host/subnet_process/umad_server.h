@@ -40,7 +40,8 @@ class UmadServer {
   std::optional<Time> next_deadline() const;
 
   /// As subnet::Receiver has it.
-  void receive(subnet::PortEnd at, const subnet::Datagram& datagram);
+  /// False: no program there has asked for it, or for what it is.
+  bool receive(subnet::PortEnd at, const subnet::Datagram& datagram);
 
  private:
   struct Agent {

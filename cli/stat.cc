@@ -167,6 +167,7 @@ Json nodes_found(const std::string& fabric, const std::vector<host::NodeCounters
                    {"processes", node.processes.size()},
                    {"process_ids", node.processes},
                    {"counters", std::move(counters)}});
+    if (node.lid != 0) all.back()["lid"] = node.lid;
   }
   return {{"fabric", fabric}, {"served", false}, {"nodes", std::move(all)}};
 }
@@ -177,8 +178,10 @@ std::string found_text(const Json& stat) {
     std::string processes;
     for (const Json& process : node.at("process_ids")) processes += (processes.empty() ? "" : ", ") + process.dump();
     const std::uint64_t port = number(node, "port");
-    text += fmt::format("\nnode {}{}, {} {}\n", node.value("address", ""),
+    const std::uint64_t lid = number(node, "lid");
+    text += fmt::format("\nnode {}{}{}, {} {}\n", node.value("address", ""),
                         port == 1 ? "" : fmt::format(", port {} of {}", port, node.value("device", "")),
+                        lid == 0 ? "" : fmt::format(", LID {}", lid),
                         number(node, "processes") == 1 ? "process" : "processes", processes);
     for (const auto& [name, value] : node.at("counters").items())
       text += fmt::format("    {:32} {:>12}\n", name, value.dump());

@@ -116,6 +116,16 @@ BOOST_AUTO_TEST_CASE(stat_without_a_fabric_process_adds_up_each_nodes_processes)
   BOOST_TEST(Json::parse(ask({"--json"}).out).at("nodes")[0].at("counters").at("tx_packets") == 5);
 }
 
+BOOST_AUTO_TEST_CASE(nodes_on_direct_cables_of_infiniband_have_lids) {
+  const auto block = host::StatsBlock::open("", kFabric, host::node_address(6), 0);
+  block->tell_lid(1, wire::Lid(6));
+  const Json found = Json::parse(ask({"--json"}).out);
+  BOOST_REQUIRE_EQUAL(found.at("nodes").size(), 1u);
+  BOOST_TEST(found.at("nodes")[0].at("lid") == 6);
+  const test::Finished shown = ask();
+  BOOST_TEST(shown.out.find("node 127.47.91.6, LID 6, process ") != std::string::npos, shown.out);
+}
+
 BOOST_AUTO_TEST_CASE(stat_tells_of_each_port_of_a_device) {
   const wire::Gid node = host::node_address(4);
   const std::array<wire::Gid, 1> further{host::device_address(node, {0, 2})};
@@ -129,6 +139,7 @@ BOOST_AUTO_TEST_CASE(stat_tells_of_each_port_of_a_device) {
   BOOST_TEST(second.at("device") == "127.47.91.4");
   BOOST_TEST(second.at("port") == 2);
   BOOST_TEST(second.at("counters").at("tx_packets") == 21);
+  BOOST_TEST(!second.contains("lid"));
   const test::Finished shown = ask();
   BOOST_TEST(shown.out.find("node 127.48.91.4, port 2 of 127.47.91.4, process ") != std::string::npos, shown.out);
 }

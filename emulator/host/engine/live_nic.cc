@@ -96,8 +96,11 @@ std::string LiveNic::open(OpenedLink opened, const EngineConfig& config) {
   nic_config.completion_judge = config.completion_judge;
   nic_ = std::make_unique<nic::Nic>(nic_config, memory_, stats_->ports());
   if (nic_config.medium() == wire::Medium::infiniband)
-    for (std::uint32_t port = 1; port <= nic_config.port_count; ++port)
-      subnet_ports_.emplace_back(config.fabric, identity_of(config, port), *nic_);
+    for (std::uint32_t port = 1; port <= nic_config.port_count; ++port) {
+      const DeviceIdentity identity = identity_of(config, port);
+      subnet_ports_.emplace_back(config.fabric, identity, *nic_);
+      stats_->tell_lid(port, identity.lid);
+    }
   // Never from the seed: a peer may remember those of a process that had the same one.
   const auto first_id =
       static_cast<std::uint32_t>(config.seed ? std::uint64_t(config.clock->now().ns >> kFirstIdShift) : numbers());

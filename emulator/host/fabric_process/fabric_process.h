@@ -3,8 +3,8 @@
 //
 // Solely responsible for the loop: it spins while traffic flows and sleeps in the kernel otherwise, until a frame, a
 // question, or the network's next deadline. One thread does everything, so that a command takes effect between two
-// frames. Nothing of it outlives the process, however that ends; the nodes then see a dead network. (Of a managed
-// fabric that was killed one file does: managed_port_file.h. It says nothing any more, and the next fabric removes it.)
+// frames. Nothing of it outlives the process, however that ends; the nodes then see a dead network. (Of one
+// that was killed two files may: host_file.h. They say nothing any more, and the next fabric removes them.)
 #pragma once
 
 #include <memory>

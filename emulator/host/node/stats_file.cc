@@ -110,8 +110,13 @@ std::unique_ptr<StatsBlock> StatsBlock::open(const std::string& path, const std:
   }
   for (std::uint32_t i = count; i < nic::kPortsMax; ++i) counters[i] = counters.front();
   block->file_ = file;
+  block->first_ = first;
   block->ports_ = nic::PortCounters(counters);
   return block;
+}
+
+void StatsBlock::tell_lid(std::uint32_t port, wire::Lid lid) {
+  if (file_ != nullptr) file_->blocks[first_ + port - 1].lid.store(lid.value(), std::memory_order_relaxed);
 }
 
 StatsBlock::~StatsBlock() {

@@ -19,6 +19,7 @@
 
 #include "emulator/nic/objects/counters.h"
 #include "emulator/nic/objects/port_counters.h"
+#include "wire/lid.h"
 #include "wire/types.h"
 
 namespace verbena::host {
@@ -33,6 +34,7 @@ struct StatsFile {
     std::array<std::atomic<std::uint8_t>, 16> address{};  // the port's
     std::array<std::atomic<std::uint8_t>, 16> device{};   // that of the device's first port
     std::atomic<std::uint32_t> port{0};                   // from 1
+    std::atomic<std::uint32_t> lid{0};                    // that follows from the address; 0: not on InfiniBand
     nic::Counters counters;
   };
 
@@ -101,13 +103,16 @@ class StatsBlock {
   nic::Counters& counters(std::uint32_t port = 1) const { return ports_.of(port); }
   const nic::PortCounters& ports() const { return ports_; }
   bool shared() const { return file_ != nullptr; }
+  /// For those who look at the node; of a port, from 1.
+  void tell_lid(std::uint32_t port, wire::Lid lid);
   /// In the child of fork(): goes on at the same address with private copies.
   void make_private();
 
  private:
   StatsBlock() = default;
   StatsFile* file_ = nullptr;
-  int own_memory_ = -1;  // open while the process lives: that is how it is found
+  std::uint32_t first_ = 0;  // of its blocks
+  int own_memory_ = -1;      // open while the process lives: that is how it is found
   std::array<nic::Counters, nic::kPortsMax> private_;
   nic::PortCounters ports_{private_.front()};
 };

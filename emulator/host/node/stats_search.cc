@@ -34,7 +34,7 @@ NodeCounters& node_of(const StatsFile::Block& block, std::vector<NodeCounters>& 
   const auto found =
       std::find_if(nodes.begin(), nodes.end(), [&](const NodeCounters& node) { return node.address == address; });
   if (found != nodes.end()) return *found;
-  nodes.push_back({address, address_in(block.device), block.port.load(), {}, {}});
+  nodes.push_back({address, address_in(block.device), block.port.load(), block.lid.load(), {}, {}});
   return nodes.back();
 }
 

@@ -21,6 +21,7 @@ struct NodeCounters {
   wire::Gid address;
   wire::Gid device;                      // the address of the first port of the device that it is a port of
   std::uint32_t port = 1;                // of the device
+  std::uint32_t lid = 0;                 // that follows from the address; 0: it is not on InfiniBand
   std::vector<std::uint32_t> processes;  // that live, by number
   /// Summed over these processes, ended ones of a `verbena exec --stats` that goes on among them.
   std::array<std::uint64_t, nic::kCounters> values{};

@@ -276,60 +276,6 @@ using ArbitrationEntryLayout = Layout<Field<&ArbitrationEntry::reserved, 4>, Fie
                                       Field<&ArbitrationEntry::weight, 8>>;
 static_assert(ArbitrationEntryLayout::bytes == 2);
 
-// -- Notices (13.4.8.2, 14.2.5.1). -----------------------------------------------------------------------------------
-
-inline constexpr std::uint16_t kTrapInService = 64;  // a GID
-inline constexpr std::uint16_t kTrapOutOfService = 65;
-inline constexpr std::uint16_t kTrapGroupCreated = 66;
-inline constexpr std::uint16_t kTrapGroupDeleted = 67;
-inline constexpr std::uint16_t kTrapLinkStateChanged = 128;  // of a switch
-inline constexpr std::uint16_t kTrapCapabilityChanged = 144;
-enum class NoticeType : std::uint8_t { fatal = 0, urgent = 1, security = 2, management = 3, information = 4 };
-
-struct Notice {
-  bool is_generic = true;
-  NoticeType type = NoticeType::information;
-  std::uint32_t producer = 0;  // NodeType, or a vendor
-  std::uint16_t trap = 0;
-  Lid issuer;
-  bool toggle = false;
-  std::uint16_t count = 0;
-};
-/// Behind it 54 octets of details follow.
-using NoticeLayout =
-    Layout<Field<&Notice::is_generic, 1>, Field<&Notice::type, 7>, Field<&Notice::producer, 24>,
-           Field<&Notice::trap, 16>, Field<&Notice::issuer, 16>, Field<&Notice::toggle, 1>, Field<&Notice::count, 15>>;
-static_assert(NoticeLayout::bytes == 10);
-
-/// Of traps 64 to 67.
-struct GidDetails {
-  std::uint64_t reserved = 0;
-  Gid gid;
-};
-using GidDetailsLayout = Layout<Field<&GidDetails::reserved, 48>, Field<&GidDetails::gid, 128>>;
-static_assert(GidDetailsLayout::bytes == 22);
-
-/// Of trap 128.
-struct LinkStateDetails {
-  Lid switch_lid;
-};
-using LinkStateDetailsLayout = Layout<Field<&LinkStateDetails::switch_lid, 16>>;
-
-/// Of trap 144.
-struct CapabilityDetails {
-  std::uint16_t reserved0 = 0;
-  Lid port_lid;
-  std::uint16_t reserved4 = 0;
-  bool has_other_changes = false;
-  std::uint32_t capability_mask = 0;
-  std::uint16_t other_changes = 0;
-};
-using CapabilityDetailsLayout =
-    Layout<Field<&CapabilityDetails::reserved0, 16>, Field<&CapabilityDetails::port_lid, 16>,
-           Field<&CapabilityDetails::reserved4, 15>, Field<&CapabilityDetails::has_other_changes, 1>,
-           Field<&CapabilityDetails::capability_mask, 32>, Field<&CapabilityDetails::other_changes, 16>>;
-static_assert(CapabilityDetailsLayout::bytes == 12);
-
 // -- Classes of general services. ------------------------------------------------------------------------------------
 
 /// 13.4.8.1

@@ -1,6 +1,7 @@
 #include "emulator/subnet/agent_subnet.h"
 
 #include <algorithm>
+#include <array>
 
 namespace verbena::subnet {
 namespace {
@@ -41,12 +42,46 @@ std::optional<Datagram> SubnetAgent::process(const Datagram& request) {
 
 /// 14.2.4: who does not know the key is not answered, or may look and not change, by the protect bits.
 bool SubnetAgent::is_key_right(const Smp& smp, bool is_set) {
-  wire::PortInfo& info = node_.management_port(at_.port).info;
-  if (info.management_key == 0 || smp.addressing().management_key == info.management_key) return true;
+  Port& port = node_.management_port(at_.port);
+  wire::PortInfo& info = port.info;
+  if (info.management_key == 0 || smp.addressing().management_key == info.management_key) {
+    port.lease_end.reset();
+    return true;
+  }
   constexpr std::uint8_t kMayLook = 1;
   if (!is_set && info.key_protect_bits <= kMayLook) return true;
   if (info.key_violations != UINT16_MAX) ++info.key_violations;
+  subnet_.begin_lease(at_);
+  refuse_key(smp);
   return false;
+}
+
+/// Trap 256.
+void SubnetAgent::refuse_key(const Smp& smp) {
+  const wire::AnyMadHeader header = smp.header();
+  const wire::SmpAddressing addressing = smp.addressing();
+  const bool is_directed = smp.is_directed();
+  const std::size_t hops = is_directed ? smp.hop_count() : 0;
+  constexpr std::size_t kFieldsBytes = wire::BadManagementKeyDetailsLayout::bytes;
+  std::array<std::byte, kFieldsBytes + wire::kNoticePathBytes> details{};
+  wire::BadManagementKeyDetailsLayout::emit(
+      {.lid = node_.management_port(at_.port).info.base_lid,
+       .directed_source = is_directed ? addressing.directed_source : wire::kLidNone,
+       .method = header.method,
+       .attribute = header.attribute,
+       .attribute_modifier = header.attribute_modifier,
+       .key = addressing.management_key,
+       .is_directed = is_directed,
+       .is_path_cut = hops > wire::kNoticePathBytes,
+       .hops = static_cast<std::uint8_t>(std::min(hops, wire::kNoticePathBytes))},
+      std::span(details).first<kFieldsBytes>());
+  for (std::size_t i = 0; i < std::min(hops, wire::kNoticePathBytes); ++i)
+    details[kFieldsBytes + i] = std::byte{smp.return_port(static_cast<std::uint8_t>(i + 1))};
+  subnet_.send_trap({at_.node, node_.is_switch() ? std::uint8_t{0} : at_.port},
+                    {.type = wire::NoticeType::security,
+                     .producer = static_cast<std::uint32_t>(node_.plan.type),
+                     .trap = wire::kTrapBadManagementKey},
+                    details);
 }
 
 std::uint16_t SubnetAgent::process_attribute(Smp& smp, const wire::AnyMadHeader& header, bool is_set) {

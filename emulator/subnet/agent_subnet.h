@@ -21,6 +21,7 @@ class SubnetAgent {
 
  private:
   bool is_key_right(const Smp& smp, bool is_set);
+  void refuse_key(const Smp& smp);
   /// The status; data() has the attribute then.
   std::uint16_t process_attribute(Smp& smp, const wire::AnyMadHeader& header, bool is_set);
   std::uint16_t node_info(Smp& smp);

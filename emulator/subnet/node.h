@@ -5,10 +5,12 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "emulator/subnet/topology_file.h"
 #include "wire/subnet_management.h"
+#include "wire/time.h"
 
 namespace verbena::subnet {
 
@@ -45,6 +47,7 @@ struct Port {
   std::optional<PortEnd> peer;
   bool has_signal = true;  // of its cable
   PortTotals totals;
+  std::optional<Time> lease_end;  // of its M_Key; nothing: it does not run out now
   std::array<std::uint16_t, kPkeysMax> pkeys{};
   std::array<std::uint64_t, kGuidsMax> guids{};
   /// By the port of entry: four bits for each service level.

@@ -10,9 +10,7 @@
 namespace verbena::subnet {
 namespace {
 
-constexpr unsigned kHopsOfRoute = 64;  // of one that is routed by tables, which may have a loop
-constexpr Duration kTrapInterval = seconds(1);
-constexpr unsigned kTrapsMax = 5;
+constexpr unsigned kHopsOfRoute = 64;                         // of one that is routed by tables, which may have a loop
 constexpr std::uint64_t kWordsAround = (8 + 12 + 8 + 4) / 4;  // LRH, BTH, DETH, ICRC
 
 std::uint64_t words_of(const Datagram& datagram) {
@@ -49,7 +47,7 @@ void Subnet::connect(Listener& listener, DataPath& data_path) {
 void Subnet::send(PortEnd from, Datagram datagram) {
   if (!nodes_[from.node].is_alive) return;
   if (datagram.octets.size() < wire::kMadBytes) datagram.octets.resize(wire::kMadBytes);
-  if (is_subnet_management(datagram)) repress(datagram);
+  if (is_subnet_management(datagram)) traps_.repress(datagram);
   const bool is_directed = is_subnet_management(datagram) && Smp(datagram.octets).is_directed();
   if (is_directed && !is_on_way_by_lid(from, datagram))
     follow_or_take(from, std::move(datagram));
@@ -92,7 +90,7 @@ void Subnet::arrive(Arrival arrival) {
   if (is_directed && !is_on_way_by_lid(arrival.at, arrival.datagram))
     follow_or_take(arrival.at, std::move(arrival.datagram));
   else
-    forward(arrival.at, std::move(arrival.datagram), false);
+    forward(arrival.at, std::move(arrival.datagram), arrival.is_own);
 }
 
 /// Over the cable of a port to its other end, if both are up; data needs them armed or active.
@@ -328,7 +326,8 @@ void Subnet::restart(std::size_t node) {
     port.info.state = wire::PortState::down;
   }
   nodes_[node] = std::move(anew);
-  std::erase_if(traps_, [&](const Trap& trap) { return trap.from.node == node; });
+  traps_.forget(node);
+  std::erase_if(leases_, [&](PortEnd end) { return end.node == node; });
   if (listener_ != nullptr) listener_->node_restarted(node);
 }
 
@@ -350,55 +349,42 @@ void Subnet::set_subnet_manager(PortEnd end, bool is_one) {
 
 void Subnet::send_trap(PortEnd from, const wire::Notice& notice, std::span<const std::byte> details) {
   const wire::PortInfo& info = nodes_[from.node].management_port(from.port).info;
-  if (info.master_sm_lid == wire::kLidNone || info.base_lid == wire::kLidNone) return;
-  Trap trap;
-  trap.from = from;
-  trap.datagram.source = info.base_lid;
-  trap.datagram.destination = info.master_sm_lid;
-  trap.datagram.service_level = info.master_sm_sl;
-  trap.datagram.octets.resize(wire::kMadBytes);
-  Smp smp(trap.datagram.octets);
-  smp.set_header({.management_class = wire::kClassSubnetLid,
-                  .class_version = wire::kSubnetClassVersion,
-                  .method = wire::kMethodTrap,
-                  .transaction_id = ++transaction_,
-                  .attribute = wire::kAttributeNotice});
-  wire::Notice filled = notice;
-  filled.issuer = info.base_lid;
-  smp.write_data<wire::NoticeLayout>(filled);
-  std::ranges::copy(details, smp.data().begin() + wire::NoticeLayout::bytes);
-  trap.deadline = now_ + kTrapInterval;
-  trap.left = kTrapsMax - 1;
-  std::erase_if(traps_, [&](const Trap& one) { return one.from == from; });
-  traps_.push_back(trap);
-  arrivals_.push_back({from, trap.datagram});
+  if (auto trap = traps_.raise(now_, from, info, notice, details)) arrivals_.push_back({from, std::move(*trap), true});
 }
 
-/// 14.3.9: who has got a trap says so.
-void Subnet::repress(const Datagram& datagram) {
-  const wire::AnyMadHeader header = Smp(datagram.octets).header();
-  if (header.method != wire::kMethodTrapRepress) return;
-  constexpr std::uint64_t kLow = 0xffffffff;
-  std::erase_if(traps_, [&](const Trap& trap) {
-    const std::uint64_t sent = Smp(trap.datagram.octets).header().transaction_id;
-    return (sent & kLow) == (header.transaction_id & kLow) && trap.datagram.source == datagram.destination;
+/// 14.2.4: who does not know the key has been heard, and who knows it has to be heard in time.
+void Subnet::begin_lease(PortEnd end) {
+  if (nodes_[end.node].is_switch()) end.port = 0;
+  Port& port = port_at(end);
+  if (port.info.key_lease_seconds == 0 || port.lease_end) return;
+  port.lease_end = now_ + seconds(port.info.key_lease_seconds);
+  if (std::ranges::find(leases_, end) == leases_.end()) leases_.push_back(end);
+}
+
+/// Whose key it was has not come back: everybody may look at it now.
+void Subnet::end_leases() {
+  std::erase_if(leases_, [&](PortEnd end) {
+    Port& port = port_at(end);
+    if (port.lease_end && *port.lease_end > now_) return false;
+    if (port.lease_end) port.info.key_protect_bits = 0;
+    port.lease_end.reset();
+    return true;
   });
 }
 
 std::optional<Time> Subnet::next_deadline() const {
-  if (traps_.empty()) return std::nullopt;
-  return std::ranges::min_element(traps_, {}, [](const Trap& trap) { return trap.deadline.ns; })->deadline;
+  std::optional<Time> first = traps_.next_deadline();
+  for (const PortEnd end : leases_) {
+    const auto& lease = nodes_[end.node].ports[end.port].lease_end;
+    if (lease && (!first || *lease < *first)) first = lease;
+  }
+  return first;
 }
 
 void Subnet::advance(Time now) {
   now_ = now;
-  for (Trap& trap : traps_) {
-    if (trap.deadline.ns > now.ns) continue;
-    trap.deadline = now + kTrapInterval;
-    --trap.left;
-    arrivals_.push_back({trap.from, trap.datagram});
-  }
-  std::erase_if(traps_, [](const Trap& trap) { return trap.left == 0; });
+  end_leases();
+  for (Traps::Sent& sent : traps_.due(now)) arrivals_.push_back({sent.from, std::move(sent.datagram), true});
   run();
 }
 

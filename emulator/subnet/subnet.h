@@ -16,23 +16,13 @@
 #include <span>
 #include <vector>
 
+#include "emulator/subnet/datagram.h"
 #include "emulator/subnet/listener.h"
 #include "emulator/subnet/node.h"
+#include "emulator/subnet/traps.h"
 #include "wire/time.h"
 
 namespace verbena::subnet {
-
-/// A datagram between ports, with what its headers say. `octets` are a MAD, or a whole message of several segments.
-struct Datagram {
-  wire::Lid source;
-  wire::Lid destination;
-  std::uint8_t service_level = 0;
-  std::uint8_t path_bits = 0;
-  wire::Qpn source_qp;
-  wire::Qpn destination_qp;
-  std::uint32_t qkey = 0;
-  std::vector<std::byte> octets;
-};
 
 /// Gets what is for programs.
 class Receiver {
@@ -66,7 +56,7 @@ class Subnet {
   /// A dead node answers nothing, and its links are down. It comes back with what it had when it began.
   void set_node_alive(std::size_t node, bool is_alive);
 
-  /// Traps are repeated until they are repressed (14.3.4). Nothing: none waits.
+  /// Traps are repeated until they are repressed (14.3.4), and leases of M_Keys run out (14.2.4). Nothing: none waits.
   std::optional<Time> next_deadline() const;
   void advance(Time now);
 
@@ -74,16 +64,11 @@ class Subnet {
   friend class SubnetAgent;
   friend class PerformanceAgent;
 
-  /// A datagram that has come to a port, and by which port of the node it came in (0: from the node itself).
+  /// A datagram that has come to a port.
   struct Arrival {
     PortEnd at;
     Datagram datagram;
-  };
-  struct Trap {
-    PortEnd from;
-    Datagram datagram;
-    Time deadline;
-    unsigned left = 0;
+    bool is_own = false;  // the node's: it has yet to leave
   };
 
   void run();
@@ -103,7 +88,8 @@ class Subnet {
   void restart(std::size_t node);
   void note_change(PortEnd end);
   void send_trap(PortEnd from, const wire::Notice& notice, std::span<const std::byte> details);
-  void repress(const Datagram& datagram);
+  void begin_lease(PortEnd end);
+  void end_leases();
   Port& port_at(PortEnd end) { return nodes_[end.node].ports[end.port]; }
 
   std::vector<Node> nodes_;
@@ -111,9 +97,9 @@ class Subnet {
   Listener* listener_ = nullptr;
   DataPath* data_path_ = nullptr;
   std::deque<Arrival> arrivals_;
-  std::vector<Trap> traps_;
+  Traps traps_;
   Time now_;
-  std::uint64_t transaction_ = 0;
+  std::vector<PortEnd> leases_;  // of keys, that are running out
   bool runs_ = false;
 };
 

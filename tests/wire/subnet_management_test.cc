@@ -2,6 +2,7 @@
 #include "wire/subnet_management.h"
 
 #include "tests/wire/wire_support.h"
+#include "wire/notice.h"
 
 using namespace verbena::wire;
 using namespace verbena::wire::test;
@@ -37,6 +38,10 @@ BOOST_AUTO_TEST_CASE(every_bit_of_every_attribute_survives) {
   BOOST_TEST(round_trips<GidDetailsLayout>());
   BOOST_TEST(round_trips<LinkStateDetailsLayout>());
   BOOST_TEST(round_trips<CapabilityDetailsLayout>());
+  BOOST_TEST(round_trips<LinkErrorDetailsLayout>());
+  BOOST_TEST(round_trips<BadManagementKeyDetailsLayout>());
+  BOOST_TEST(round_trips<BadKeyDetailsLayout>());
+  BOOST_TEST(round_trips<BadPkeyAtSwitchDetailsLayout>());
   BOOST_TEST(round_trips<ClassPortInfoLayout>());
   BOOST_TEST(round_trips<PortCountersLayout>());
   BOOST_TEST(round_trips<PortCountersExtendedLayout>());

@@ -198,4 +198,19 @@ constinit const Encapsulation kInfiniBand{.name = "InfiniBand",
                                           .find = find,
                                           .icrc_until_bth = icrc_of_headers};
 
+BadKeyDetails bad_key_details(const PacketView& packet, bool is_qkey) {
+  const auto lrh = LocalRouteHeaderLayout::parse(packet.frame().first<LocalRouteHeaderLayout::bytes>());
+  const bool has_deth = packet.opcode().has_deth;
+  BadKeyDetails details{.source = lrh.source,
+                        .destination = lrh.destination,
+                        .key = is_qkey && has_deth ? packet.deth().qkey : packet.bth().pkey,
+                        .service_level = lrh.service_level,
+                        .source_qp = has_deth ? packet.deth().source_qp : Qpn{},
+                        .destination_qp = packet.bth().dest_qp};
+  if (lrh.next_header != LinkNextHeader::iba_global) return details;
+  details.source_gid = packet.source();
+  details.destination_gid = packet.destination();
+  return details;
+}
+
 }  // namespace verbena::wire

@@ -14,8 +14,11 @@
 #include "wire/frame_places.h"
 #include "wire/layout.h"
 #include "wire/lid.h"
+#include "wire/notice.h"
 
 namespace verbena::wire {
+
+class PacketView;
 
 /// What follows the local route header (7.7.5).
 enum class LinkNextHeader : std::uint8_t {
@@ -49,6 +52,9 @@ static_assert(LocalRouteHeaderLayout::bytes == 8);
 
 inline constexpr std::uint8_t kManagementLane = 15;  // VL 15: subnet management alone, without credits
 inline constexpr std::size_t kVcrcBytes = 2;
+
+/// What a trap says of a packet whose key is wrong (14.2.5.1): its P_Key, or of a datagram its Q_Key.
+BadKeyDetails bad_key_details(const PacketView& packet, bool is_qkey);
 
 /// Where a packet has its fields.
 FramePlaces infiniband_places(LinkNextHeader next_header);

@@ -95,6 +95,16 @@ PortTraffic NetworkSubnet::traffic(Time now, std::uint32_t vertex, std::uint8_t 
   return traffic;
 }
 
+std::vector<PartitionViolation> NetworkSubnet::take_violations() {
+  std::vector<PartitionViolation> taken(state_.subnet->violations_);
+  state_.subnet->violations_.clear();
+  return taken;
+}
+
+bool NetworkSubnet::has_violations() const {
+  return !state_.subnet->violations_.empty();
+}
+
 std::vector<ForwardingLoop> NetworkSubnet::loops(const Network& network, std::size_t most) {
   const auto& subnet = network.state_->subnet;
   return subnet != nullptr ? subnet->loops(most) : std::vector<ForwardingLoop>();

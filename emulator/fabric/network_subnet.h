@@ -23,6 +23,7 @@
 
 #include "emulator/fabric/network.h"
 #include "wire/lid.h"
+#include "wire/notice.h"
 #include "wire/subnet_management.h"
 
 namespace verbena::fabric {
@@ -68,6 +69,13 @@ struct PortTraffic {
   std::uint64_t misdirected = 0;  // came to a host for a LID that its port has not; no PMA counts these
 };
 
+/// A packet that the P_Keys of a switch's port kept back.
+struct PartitionViolation {
+  std::uint32_t vertex = 0;
+  std::uint8_t port = 0;
+  wire::BadKeyDetails packet;
+};
+
 class NetworkSubnet {
  public:
   /// The network's topology is managed.
@@ -103,6 +111,10 @@ class NetworkSubnet {
 
   // -- What can be seen -----------------------------------------------------------------------------------------------
   PortTraffic traffic(Time now, std::uint32_t vertex, std::uint8_t port) const;
+  /// Those since the last call, the oldest first: at most kViolationsMax, of more the later are only counted.
+  static constexpr std::size_t kViolationsMax = 16;
+  std::vector<PartitionViolation> take_violations();
+  bool has_violations() const;
   /// As the tables are now, by ports that data can pass; at most so many. Of a network that is not managed: none. Looks
   /// at each LID in each switch.
   static std::vector<ForwardingLoop> loops(const Network& network, std::size_t most);

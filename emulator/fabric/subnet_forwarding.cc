@@ -7,6 +7,7 @@
 #include "emulator/fabric/network_qos.h"
 #include "wire/encapsulation.h"
 #include "wire/infiniband.h"
+#include "wire/packet_view.h"
 
 namespace verbena::fabric {
 namespace {
@@ -54,6 +55,7 @@ SubnetForwarding::SubnetForwarding(Network::State& network)
     }
   }
   ways_.reserve(kManagedPortsMax);
+  violations_.reserve(NetworkSubnet::kViolationsMax);
 }
 
 // -- What is in a packet
@@ -101,7 +103,7 @@ bool SubnetForwarding::has_errors(Port& in, FrameNumber frame) {
   return is_bad;
 }
 
-bool SubnetForwarding::admits(const Port& port, FrameNumber frame) const {
+bool SubnetForwarding::admits(DirectionNumber way, FrameNumber frame) {
   const wire::LinkNextHeader next = lrh_of(frame).next_header;
   if (next != wire::LinkNextHeader::iba_local && next != wire::LinkNextHeader::iba_global) return true;  // no P_Key
   const std::span<const std::byte> octets = network_.pool.octets(frame);
@@ -109,9 +111,15 @@ bool SubnetForwarding::admits(const Port& port, FrameNumber frame) const {
       wire::BthLayout::parse(octets.subspan(wire::infiniband_places(next).bth_at).first<wire::BthLayout::bytes>());
   // Managers give a switch's port the keys of the port at the other end, memberships and all (opensm does). So only the
   // partitions are compared here; that two limited members do not hear each other is the receiver's (10.9.3).
-  return std::ranges::any_of(port.keys, [&](std::uint16_t key) {
+  const bool is_member = std::ranges::any_of(ports_[way].keys, [&](std::uint16_t key) {
     return (key & wire::kPkeyMask) != 0 && ((key ^ bth.pkey) & wire::kPkeyMask) == 0;
   });
+  if (is_member || violations_.size() == NetworkSubnet::kViolationsMax) return is_member;
+  const std::size_t bytes = std::min<std::size_t>(network_.pool.info(frame).bytes, octets.size());
+  const auto packet = wire::parse_on(wire::Medium::infiniband, octets.first(bytes));
+  if (packet.ok())
+    violations_.push_back({network_.directions[way].from, ports_[way].number, wire::bad_key_details(*packet, false)});
+  return false;
 }
 
 // -- Where a packet goes
@@ -180,7 +188,7 @@ void SubnetForwarding::deliver(Time now, DirectionNumber number, FrameNumber fra
 
 void SubnetForwarding::relay(Time now, DirectionNumber number, FrameNumber frame) {
   Port& in = ports_[ports_[number].reverse];
-  if (in.enforces_inbound && !admits(in, frame)) {
+  if (in.enforces_inbound && !admits(ports_[number].reverse, frame)) {
     ++in.traffic.received_constraint_errors;
     return drop(now, number, frame, kPartition);
   }
@@ -225,7 +233,7 @@ bool SubnetForwarding::find_group_ways(Port& in, const Switch& at, FrameNumber f
 /// False: it has no lane there.
 bool SubnetForwarding::add_way(Port& in, DirectionNumber out, FrameNumber frame) {
   Port& port = ports_[out];
-  if (port.enforces_outbound && !admits(port, frame)) {
+  if (port.enforces_outbound && !admits(out, frame)) {
     ++port.traffic.sent_constraint_errors;
     return true;
   }

@@ -99,8 +99,8 @@ class SubnetForwarding {
   bool is_damaged(FrameNumber frame) const;
   /// It is; that is counted, at the first port as an error of its cable.
   bool has_errors(Port& in, FrameNumber frame);
-  /// Whether one of the port's P_Keys matches the packet's.
-  bool admits(const Port& port, FrameNumber frame) const;
+  /// Whether one of the P_Keys matches the packet's of the port from which the direction leaves. If not, it is noted.
+  bool admits(DirectionNumber way, FrameNumber frame);
   bool is_cut_off(std::uint32_t host, wire::Lid source) const;
 
   // -- For NetworkSubnet
@@ -117,6 +117,7 @@ class SubnetForwarding {
   std::vector<std::uint32_t> owners_;  // of each unicast LID: its host
   std::vector<bool> had_signal_;       // of each cable
   std::vector<Way> ways_;              // of the packet that is being relayed
+  std::vector<PartitionViolation> violations_;
 };
 
 }  // namespace verbena::fabric

@@ -33,6 +33,22 @@ std::optional<Datagram> refusal_of(const Datagram& request) {
   return response;
 }
 
+auto details_at_switch(const wire::BadKeyDetails& packet, wire::Lid lid, std::uint8_t port) {
+  constexpr std::uint16_t kWithoutGids = 0x3f;
+  constexpr std::uint16_t kAll = 0xff;
+  return wire::BadPkeyAtSwitchDetailsLayout::emit({.valid = packet.source_gid == wire::Gid{} ? kWithoutGids : kAll,
+                                                   .source = packet.source,
+                                                   .destination = packet.destination,
+                                                   .pkey = static_cast<std::uint16_t>(packet.key),
+                                                   .service_level = packet.service_level,
+                                                   .source_qp = packet.source_qp,
+                                                   .destination_qp = packet.destination_qp,
+                                                   .source_gid = packet.source_gid,
+                                                   .destination_gid = packet.destination_gid,
+                                                   .switch_lid = lid,
+                                                   .port = port});
+}
+
 }  // namespace
 
 Subnet::Subnet(const Topology& topology, Receiver& receiver) : receiver_(receiver) {
@@ -344,6 +360,23 @@ void Subnet::set_subnet_manager(PortEnd end, bool is_one) {
              .producer = static_cast<std::uint32_t>(wire::NodeType::channel_adapter),
              .trap = wire::kTrapCapabilityChanged},
             wire::CapabilityDetailsLayout::emit(details));
+  run();
+}
+
+void Subnet::refuse_key(PortEnd end, std::uint16_t trap, const wire::BadKeyDetails& packet, std::uint32_t packets) {
+  const Node& node = nodes_[end.node];
+  const wire::Notice notice{.type = wire::NoticeType::security,
+                            .producer = static_cast<std::uint32_t>(node.plan.type),
+                            .trap = node.is_switch() ? wire::kTrapBadPkeyAtSwitch : trap};
+  if (node.is_switch()) {
+    send_trap({end.node, 0}, notice, details_at_switch(packet, node.ports[0].info.base_lid, end.port));
+  } else {
+    wire::PortInfo& info = port_at(end).info;
+    std::uint16_t& violations = trap == wire::kTrapBadPkey ? info.pkey_violations : info.qkey_violations;
+    violations = static_cast<std::uint16_t>(std::min<std::uint64_t>(std::uint64_t{violations} + packets, UINT16_MAX));
+    receiver_.changed(end);
+    send_trap(end, notice, wire::BadKeyDetailsLayout::emit(packet));
+  }
   run();
 }
 

@@ -48,6 +48,10 @@ class Subnet {
   /// A program has become a subnet manager there, or is none any more (/dev/infiniband/issm).
   void set_subnet_manager(PortEnd port, bool is_one);
 
+  /// An adapter's port has dropped so many packets with a wrong key: trap 257 (P_Key) or 258 (Q_Key). Or a port of a
+  /// switch has kept one back for its P_Key: trap 259.
+  void refuse_key(PortEnd port, std::uint16_t trap, const wire::BadKeyDetails& packet, std::uint32_t packets);
+
   // -- What happens to cables and switches ----------------------------------------------------------------------------
   /// The cable at the port has lost its signal, both ways, or has it again: then the link comes up by itself.
   void set_link(PortEnd end, bool has_signal);

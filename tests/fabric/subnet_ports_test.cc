@@ -211,6 +211,14 @@ BOOST_AUTO_TEST_CASE(port_that_enforces_lets_its_partitions_pass) {
     BOOST_TEST(net.traffic(Pair::s1, 1).received_constraint_errors == (inbound ? errors : 0));
     BOOST_TEST(net.traffic(Pair::s1, 3).sent_constraint_errors == (inbound ? 0 : errors));
     BOOST_TEST(net.traffic(Pair::s1, 1).relay_errors == 0u);
+    BOOST_TEST(net.subnet.has_violations());
+    const std::vector<PartitionViolation> violations = net.subnet.take_violations();
+    BOOST_REQUIRE(violations.size() == errors);
+    BOOST_TEST((violations[1].vertex == Pair::s1 && violations[1].port == port && violations[1].packet.key == 0x0035));
+    BOOST_TEST((violations[1].packet.source == wire::Lid(1) && violations[1].packet.destination == wire::Lid(3)));
+    BOOST_TEST(!net.subnet.has_violations());
+    for (std::size_t i = 0; i <= NetworkSubnet::kViolationsMax; ++i) BOOST_TEST(!passes(0x8013));
+    BOOST_TEST(net.subnet.take_violations().size() == NetworkSubnet::kViolationsMax);
     // Neither the other direction nor another port.
     BOOST_TEST((net.hosts_reached(2, {.from = 3, .to = 1, .pkey = 0x8013}) == Hosts{0}));
     BOOST_TEST((net.hosts_reached(1, {.from = 2, .to = 1, .pkey = 0x8013}) == Hosts{0}));

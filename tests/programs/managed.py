@@ -53,12 +53,12 @@ class Managed(served.Served):
             raise Failure(f"left behind: {left}")
         self.folder.cleanup()
 
-    def start_manager(self, node=0, log="osm.log", options=""):
+    def start_manager(self, node=0, log="osm.log", options="", settings=""):
         """opensm, once it says SUBNET UP."""
         log = os.path.join(self.folder.name, log)
         config = os.path.join(self.folder.name, "opensm.conf")
         with open(config, "w", encoding="utf-8") as file:
-            file.write("force_log_flush TRUE\nsminfo_polling_timeout 500\npolling_retry_number 2\n")
+            file.write("force_log_flush TRUE\nsminfo_polling_timeout 500\npolling_retry_number 2\n" + settings)
         words = f"OSM_TMP_DIR={self.folder.name} OSM_CACHE_DIR={self.folder.name} exec opensm -F {config} -f {log} {options}"
         manager = self.start(self.nodes[node], ["sh", "-c", words], "opensm")
         self.wait_for_log("SUBNET UP", log=log, programs=[manager])
@@ -272,6 +272,10 @@ def carried(fabric, link):
     return {one["name"]: one["frames"] for one in fabric.stat()["links"]}[link]
 
 
+def ud_peer(context):
+    return os.path.join(os.path.dirname(os.path.abspath(context.verbena)), "tests", "ud_peer")
+
+
 PINGPONG = ["ibv_rc_pingpong", "-p", "{port}", "-n", "200", "-c"]
 
 
@@ -308,6 +312,49 @@ def partitions(context):
         limited = harness.Pair(fabric, PINGPONG, PINGPONG + ["{server}"], nodes=[fabric.nodes[1], fabric.nodes[3]])
         if limited.client.wait(time.monotonic() + UP_S) in (None, 0) or "transport retry counter exceeded" not in limited.client.err:
             raise Failure(f"limited members hear each other\n{limited.describe()}")
+        fabric.wait_for_log("num:257 (Bad P_Key)")
+
+
+def wrong_qkey(context):
+    """A datagram with another Q_Key is dropped; the port counts it, and the manager hears of it (trap 258)."""
+    with Managed(context) as fabric:
+        fabric.start_manager()
+        receiver = fabric.start(fabric.nodes[3], [ud_peer(context), "receive", "0x111"])
+        harness.wait_until(lambda: "at " in receiver.out, time.monotonic() + UP_S, "it listens", [receiver])
+        lid, qpn = receiver.out.split()[1:3]
+        fabric.says(1, ud_peer(context), "send", lid, qpn, "0x112", "100")
+        fabric.wait_for_log("num:258 (Bad Q_Key)")
+        fabric.expect(0, ["smpquery", "portinfo", lid, "1"], r"QkeyViolations:\.+1$", r"PkeyViolations:\.+0$")
+        fabric.says(1, ud_peer(context), "send", lid, qpn, "0x111", "100")
+        harness.wait_until(lambda: "got 140" in receiver.out, time.monotonic() + UP_S, "the right one arrives", [receiver])
+
+
+def partition_at_a_switch(context):
+    """Two nodes have no partition in common: the switch keeps the packet back, and tells the manager (trap 259)."""
+    with Managed(context) as fabric:
+        path = os.path.join(fabric.folder.name, "partitions.conf")
+        names = [re.search(r"Port GUID: (0x\w+)", fabric.says(node, "ibstat")).group(1) for node in (1, 3)]
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"Default=0x7fff : ALL=limited, SELF=full ;\nOther=0x0005 : {names[0]}=full ;\nMore=0x0006 : {names[1]}=full ;\n")
+        fabric.start_manager(options=f"-P {path}")
+        fabric.wait_for(1, ["smpquery", "pkeys", "-D", "0"], r"0x8005")
+        receiver = fabric.start(fabric.nodes[3], [ud_peer(context), "receive", "0x111"])
+        harness.wait_until(lambda: "at " in receiver.out, time.monotonic() + UP_S, "it listens", [receiver])
+        lid, qpn = receiver.out.split()[1:3]
+        index = fabric.says(1, "sh", "-c", "cd /sys/class/infiniband/verbena0/ports/1/pkeys; grep -l 0x8005 *").strip()
+        fabric.says(1, ud_peer(context), "send", lid, qpn, "0x111", "100", "-", index)
+        fabric.wait_for_log("num:259 (Bad P_Key (switch external port))")
+
+
+def wrong_mkey(context):
+    """Who asks without the manager's key is not answered, and the manager hears of it (trap 256)."""
+    with Managed(context) as fabric:
+        fabric.start_manager(settings="m_key 0x0000000000001234\nm_key_protection_level 2\n")
+        ask = ["smpquery", "portinfo", str(fabric.lid(3)), "1"]
+        if "LinkState" in fabric.tries(1, *ask):
+            raise Failure("a port answers whoever does not know its key")
+        fabric.wait_for_log("num:256 (Bad M_Key)")
+        fabric.expect(1, ask[:1] + ["-y", "0x1234"] + ask[1:], r"LinkState:\.+Active", r"MkeyViolations:\.+[1-9]")
 
 
 def tables_lead_round(context):
@@ -361,4 +408,7 @@ def tests(context):
             ("packets follow the manager", lambda: data(context)),
             ("tables that lead round are named", lambda: tables_lead_round(context)),
             ("limited members hear full ones alone", lambda: partitions(context)),
+            ("a wrong Q_Key is told the manager", lambda: wrong_qkey(context)),
+            ("a partition at a switch is told the manager", lambda: partition_at_a_switch(context)),
+            ("a wrong M_Key is told the manager", lambda: wrong_mkey(context)),
             ("a second manager takes over", lambda: second_manager(context))]

@@ -151,3 +151,21 @@ BOOST_AUTO_TEST_CASE(a_trap_is_sent_five_times_and_no_more) {
   }
   BOOST_TEST(told == 5u);
 }
+
+BOOST_AUTO_TEST_CASE(a_switch_tells_of_a_packet_that_its_port_kept_back) {
+  World world;
+  world.subnet.refuse_key({1, 2}, wire::kTrapBadPkeyAtSwitch,
+                          {.source = wire::Lid(1),
+                           .destination = wire::Lid(3),
+                           .key = 0x8005,
+                           .service_level = 2,
+                           .source_qp = wire::Qpn(0x11),
+                           .destination_qp = wire::Qpn(0x22)},
+                          1);
+  BOOST_REQUIRE(world.traps(wire::kTrapBadPkeyAtSwitch).size() == 1u);
+  const Datagram trap = world.traps(wire::kTrapBadPkeyAtSwitch)[0];
+  BOOST_TEST((trap.source == wire::Lid(2) && Smp(trap.octets).read_data<wire::NoticeLayout>().producer == 2u));
+  const auto told = world.details<wire::BadPkeyAtSwitchDetailsLayout>(trap);
+  BOOST_TEST((told.valid == 0x3f && told.pkey == 0x8005 && told.service_level == 2));
+  BOOST_TEST((told.switch_lid == wire::Lid(2) && told.port == 2));
+}

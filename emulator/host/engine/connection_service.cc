@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "wire/infiniband.h"
+
 namespace verbena::host {
 namespace {
 
@@ -49,6 +51,26 @@ void ConnectionService::management_datagram(Time now, const wire::PacketView& pa
   }
   cm_.receive(now, packet);
   note_activity();
+}
+
+/// Of each kind the first is told with those that have come since.
+void ConnectionService::key_refused(const wire::PacketView& packet, bool is_qkey) {
+  if (carrier_ == nullptr) return;
+  KeyReport& report = reports_[is_qkey ? 1 : 0];
+  if (report.packets++ != 0) return;
+  report.trap = is_qkey ? wire::kTrapBadQkey : wire::kTrapBadPkey;
+  report.details = wire::bad_key_details(packet, is_qkey);
+  note_activity();
+}
+
+void ConnectionService::carry_reports(FairLock& lock) {
+  std::array<KeyReport, 2> reports;
+  {
+    const std::scoped_lock guard(lock);
+    reports = std::exchange(reports_, {});
+  }
+  for (const KeyReport& report : reports)
+    if (report.packets != 0) carrier_->report(report);
 }
 
 /// With what stands behind its ICRC.
@@ -116,6 +138,7 @@ std::size_t ConnectionService::step(Time now, FramePort& port, nic::Counters& co
 
 bool ConnectionService::recheck(FairLock& lock, Time now) {
   carry_last_words(lock);
+  carry_reports(lock);
   const bool has_refused = recheck_unclaimed(lock, now);
   return probe_peers(lock, now) || has_refused;
 }
@@ -235,6 +258,7 @@ void ConnectionService::device_removed() {
   stale_.clear();
   ended_.clear();
   to_carry_.clear();
+  reports_ = {};
   probe_at_ = kNever;
   note_activity();
 }

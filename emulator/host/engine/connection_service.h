@@ -6,9 +6,10 @@
 // services that it or nobody listens for. It looks after the processes at the other ends too, since one that is killed
 // has no kernel behind it to say so: it says in its stead what that kernel would, once, and by the way that frames take
 // from there (last_words.h), so that a dead cable keeps it to itself. It does not know what the connections are for
-// (verbs-shim/rdma_cm).
+// (verbs-shim/rdma_cm). By the same way it tells the port's agent of packets with wrong keys (key_report.h).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <map>
@@ -49,6 +50,8 @@ class ConnectionService final {
   // Under the engine's lock.
   cm::ConnectionManager& manager() { return cm_; }
   void management_datagram(Time now, const wire::PacketView& packet);
+  /// As nic::ManagementSink has it: the agent of the port is in the fabric process, if there is one.
+  void key_refused(const wire::PacketView& packet, bool is_qkey);
   /// When step() wants to be called.
   Time due() const { return due_; }
   /// Something was asked of the manager.
@@ -58,7 +61,9 @@ class ConnectionService final {
   /// Runs timers and sends what is due. Returns how many datagrams left.
   std::size_t step(Time now, FramePort& port, nic::Counters& counters, Arrived arrived);
   /// Whether something is due that has to be looked up outside the lock: recheck().
-  bool has_questions(Time now) const { return has_unclaimed(now) || probe_at_ <= now || !to_carry_.empty(); }
+  bool has_questions(Time now) const {
+    return has_unclaimed(now) || probe_at_ <= now || !to_carry_.empty() || has_reports();
+  }
 
   // Programs listen, take one connection, and listen anew for the next one, which the peer may ask for a little sooner
   // (perftest does): a request waits so long for somebody to listen before it is refused.
@@ -119,6 +124,10 @@ class ConnectionService final {
   std::optional<EndedPeer> look_after(const cm::PeerProcess& peer, Watches& watches, std::uint32_t probe) const;
   void tell_gone(Time now, FramePort& port);
   void carry_last_words(FairLock& lock);
+  bool has_reports() const {
+    return std::ranges::any_of(reports_, [](const KeyReport& report) { return report.packets != 0; });
+  }
+  void carry_reports(FairLock& lock);
   bool keep_if_stale(const wire::PacketView& packet);
   void recheck_stale(Time now, FramePort& port);
 
@@ -136,6 +145,7 @@ class ConnectionService final {
   std::deque<EndedPeer> ended_;     // and not told yet
   std::deque<StaleRequest> stale_;  // until the next probe
   std::vector<ToCarry> to_carry_;
+  std::array<KeyReport, 2> reports_;  // of P_Keys, and of Q_Keys
   Time words_travel_until_{};
   std::deque<UnclaimedRequest> unclaimed_;
 };

@@ -26,6 +26,10 @@ class ConnectionServices final : public nic::ManagementSink {
     of_port(port).management_datagram(now, packet);
     look();
   }
+  void key_refused(std::uint32_t port, const wire::PacketView& packet, bool is_qkey) override {
+    of_port(port).key_refused(packet, is_qkey);
+    look();
+  }
   /// When step() wants to be called.
   Time due() const { return due_; }
   /// Runs them all. `frames_of(port)` is the FramePort of one, `counters_of(port)` what it counts in. Returns how many

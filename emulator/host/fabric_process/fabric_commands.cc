@@ -254,7 +254,7 @@ FabricAnswer FabricCommands::serve(Time now, const SetNodePower& request) {
   if (!has_hosts(request.hosts)) return refuse("this fabric has no such node");
   for (const std::uint32_t host : request.hosts) {
     if (setup_.sockets != nullptr) setup_.sockets->set_power(topology_.node_of(host), request.power);
-    if (request.power == NodePower::crashing) ports_.crash(host);
+    if (request.power == NodePower::crashing) ports_.last_words().crash(host);
   }
   return tell_sockets(now);
 }

@@ -68,8 +68,8 @@ class FabricPorts final : private PeerSink, private fabric::PortListener {
     last_words_.pass_on(now_);
     look_at_waiting(now);
   }
-  /// The processes that stand there now are about to be killed with their kernel, which says nothing for them.
-  void crash(std::uint32_t host) { last_words_.crash(host); }
+  /// What processes tell beside their frames.
+  LastWordsQueue& last_words() { return last_words_; }
   /// Of service() only what a frame that arrived during sleep wants.
   void acknowledge_doorbell() { shm_->acknowledge_doorbell(); }
   Link::WaitDescriptors wait_descriptors() const { return shm_->wait_descriptors(); }

@@ -5,6 +5,9 @@
 #include "wire/packet_view.h"
 
 namespace verbena::host {
+namespace {
+constexpr std::size_t kKeyReportsMax = 1024;  // where nobody takes them
+}  // namespace
 
 void LastWordsQueue::crash(std::uint32_t host) {
   std::vector<PeerName> peers;
@@ -14,7 +17,14 @@ void LastWordsQueue::crash(std::uint32_t host) {
 }
 
 void LastWordsQueue::pass_on(Time now) {
-  while (auto carried = shm_.control().take_carried()) waiting_.push_back(std::move(*carried));
+  while (auto carried = shm_.control().take_carried()) {
+    if (!carried->report) {
+      waiting_.push_back(std::move(*carried));
+    } else if (const std::uint32_t host = nodes_.host_of(carried->teller.address);
+               host != FabricNodes::kNoHost && key_reports_.size() < kKeyReportsMax) {
+      key_reports_.push_back({host, *carried->report});
+    }
+  }
   if (!waiting_.empty()) std::erase_if(waiting_, [&](const auto& carried) { return pass_on(now, carried); });
 }
 

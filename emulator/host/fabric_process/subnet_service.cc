@@ -123,10 +123,15 @@ void SubnetService::service(Time now) {
   now_ = now;
   administration_->service(now);
   umad_->service(now);
+  for (const auto& [host, report] : ports_.last_words().take_key_reports())
+    subnet_.refuse_key({host, 1}, report.trap, report.details, report.packets);
+  for (const fabric::PartitionViolation& one : network_.take_violations())
+    subnet_.refuse_key({one.vertex, one.port}, wire::kTrapBadPkeyAtSwitch, one.packet, 1);
   tell();
 }
 
 std::optional<Time> SubnetService::next_deadline() const {
+  if (ports_.last_words().has_key_reports() || network_.has_violations()) return now_;
   const std::optional<Time> one = umad_->next_deadline();
   const std::optional<Time> other = administration_->next_deadline();
   if (!one || !other) return one ? one : other;

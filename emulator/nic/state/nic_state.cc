@@ -300,4 +300,10 @@ bool NicState::takes(const wire::Encapsulation& encapsulation) const {
                              [&](const GidEntry& own) { return own.encapsulation == &encapsulation; });
 }
 
+void NicState::refuse_key(const wire::PacketView& packet, Counter why) {
+  arrival_counters->add(why);
+  if (management != nullptr && &packet.network().encapsulation() == &wire::kInfiniBand)
+    management->key_refused(arrival_port, packet, why == Counter::rx_dropped_qkey);
+}
+
 }  // namespace verbena::nic

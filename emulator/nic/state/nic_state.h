@@ -135,6 +135,9 @@ struct alignas(64) NicState {
     return index < table.size() ? table[index] : std::uint16_t{0};
   }
 
+  /// A packet with a wrong P_Key or Q_Key is dropped: counted, and on InfiniBand told to the port's agent.
+  [[gnu::cold, gnu::noinline]] void refuse_key(const wire::PacketView& packet, Counter why);
+
   /// The QP has nothing to send any more, whatever it had.
   void unschedule(Qp& qp);
   /// Whether the QP's response waits for an answer: a plain acknowledgement may.

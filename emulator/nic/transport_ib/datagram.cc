@@ -97,7 +97,7 @@ void receive_datagram(NicState& nic, Qp& qp, const wire::PacketView& packet) {
     return;
   }
   if (!qkey_matches(qp, packet)) {
-    nic.arrival_counters->add(Counter::rx_dropped_qkey);
+    nic.refuse_key(packet, Counter::rx_dropped_qkey);
     return;
   }
   if (packet.payload().size() > nic.config.port_mtu_bytes || !take_receive(nic, qp)) {

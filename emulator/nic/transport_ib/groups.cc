@@ -25,7 +25,7 @@ void receive_group(NicState& nic, const wire::PacketView& packet, wire::Qpn send
     if (!member->accepts_packets())
       nic.arrival_counters->add(Counter::rx_dropped_qp_state);
     else if (!member->pkeys_taken.takes(packet.bth().pkey))
-      nic.arrival_counters->add(Counter::rx_dropped_pkey);
+      nic.refuse_key(packet, Counter::rx_dropped_pkey);
     else
       receive_datagram(nic, *member, packet);
   }

@@ -246,8 +246,10 @@ struct Lost final : LastWordsCarrier {
     slots.push_back(slot);
     frames.emplace_back(frame.begin(), frame.end());
   }
+  void report(const KeyReport& report) override { reports.push_back(report); }
   std::vector<std::uint8_t> slots;
   std::vector<std::vector<std::byte>> frames;
+  std::vector<KeyReport> reports;
 };
 }  // namespace
 
@@ -323,4 +325,32 @@ BOOST_AUTO_TEST_CASE(request_for_an_ip_version_goes_to_its_own_listener) {
     bench.recheck();
     BOOST_TEST(bench.counters.get(nic::Counter::tx_packets) == (listens ? 0u : 1u));
   }
+}
+
+BOOST_AUTO_TEST_CASE(wrong_keys_are_reported_once_with_their_number) {
+  Lost network;
+  Bench bench(&network);
+  const std::vector<std::byte> frame = [] {
+    wire::FramePath path;
+    path.encapsulation = &wire::kInfiniBand;
+    path.from = {wire::Lid(1), 0};
+    path.to = {wire::Lid(2), 0};
+    path.source = wire::gid_of(wire::Lid(1));
+    path.destination = wire::gid_of(wire::Lid(2));
+    std::vector<std::byte> made(cm::frame_bytes_of(path));
+    cm::write_frame(path, wire::Psn(0), {}, made, wire::IcrcState::present);
+    return made;
+  }();
+  const auto packet = wire::parse_on(wire::Medium::infiniband, frame);
+  BOOST_REQUIRE(packet.ok());
+  for (int i = 0; i < 3; ++i) bench.management.key_refused(*packet, true);
+  BOOST_TEST((bench.management.due() == Time{}));
+  bench.management.key_refused(*packet, false);
+  bench.recheck();
+  BOOST_REQUIRE(network.reports.size() == 2u);
+  BOOST_TEST((network.reports[0].trap == wire::kTrapBadPkey && network.reports[0].packets == 1u));
+  BOOST_TEST((network.reports[1].trap == wire::kTrapBadQkey && network.reports[1].packets == 3u));
+  BOOST_TEST((network.reports[1].details.source == wire::Lid(1) && network.reports[1].details.key == wire::kGsiQkey));
+  bench.recheck();
+  BOOST_TEST(network.reports.size() == 2u);
 }

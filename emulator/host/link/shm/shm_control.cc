@@ -21,9 +21,6 @@ constexpr int kEventsAtOnce = 16;
 constexpr int kRoundsMax = 64;  // of kEventsAtOnce, per service()
 
 // What the fabric process is told, with a frame behind it: this octet, and the slot of who it is from.
-constexpr std::byte kCarried{0x80};
-constexpr std::size_t kCarriedHeadBytes = 2;
-constexpr std::size_t kCarriedFrameBytesMax = 512;
 
 constexpr const char* kNotReached = "another process is not reached, frames are lost";
 
@@ -359,23 +356,26 @@ bool ShmControl::on_word(Connection& connection) {
 }
 
 bool ShmControl::on_carried(const Connection& connection, std::span<const std::byte> word) {
-  if (word.size() <= kCarriedHeadBytes || word[0] != kCarried) return false;
-  const auto slot = std::to_integer<std::uint8_t>(word[1]);
-  const auto frame = word.subspan(kCarriedHeadBytes);
-  if (carried_.size() < kCarriedMax) carried_.push_back({connection.peer, slot, {frame.begin(), frame.end()}});
+  Carried carried{.teller = connection.peer, .slot = 0, .frame = {}, .report = {}};
+  if (!word.empty() && word[0] == kReported) {
+    carried.report = read_key_report(word.subspan(1));
+    if (!carried.report) return false;
+  } else {
+    if (word.size() <= kCarriedHeadBytes || word[0] != kCarried) return false;
+    carried.slot = std::to_integer<std::uint8_t>(word[1]);
+    const auto frame = word.subspan(kCarriedHeadBytes);
+    carried.frame.assign(frame.begin(), frame.end());
+  }
+  if (carried_.size() < kCarriedMax) carried_.push_back(std::move(carried));
   return true;
 }
 
-void ShmControl::carry(std::uint8_t slot, std::span<const std::byte> frame) {
-  if (frame.size() > kCarriedFrameBytesMax) return;
-  std::array<std::byte, kCarriedHeadBytes + kCarriedFrameBytesMax> word;
-  word[0] = kCarried;
-  word[1] = std::byte{slot};
-  std::ranges::copy(frame, word.begin() + kCarriedHeadBytes);
+void ShmControl::tell_fabric(const ToldWord& word) {
+  if (word.bytes == 0) return;
   const std::lock_guard guard(mutex_);
   for (const auto& [fd, connection] : connections_)
     if (connection.stage == Stage::open && connection.peer == kFabricPort)
-      send(fd, word.data(), kCarriedHeadBytes + frame.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      send(fd, word.octets.data(), word.bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 std::optional<ShmControl::Carried> ShmControl::take_carried() {

@@ -27,6 +27,7 @@
 
 #include "emulator/host/link/link.h"
 #include "emulator/host/link/shm/shm_channel.h"
+#include "emulator/host/link/shm/told_word.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/bell.h"
 #include "emulator/host/os/reception.h"
@@ -74,13 +75,13 @@ class ShmControl {
   bool notify(const wire::Gid& node, Notice notice);
   /// Whether there is a connection to this process, or one is being made.
   bool is_connected_to(const PeerName& peer);
-  /// The last word of a process in that slot goes to the fabric process, to be handed to the network (last_words.h).
-  /// Nobody serves the fabric any more: it is lost.
-  void carry(std::uint8_t slot, std::span<const std::byte> frame);
+  /// Goes to the fabric process. Nobody serves the fabric any more: it is lost.
+  void tell_fabric(const ToldWord& word);
   struct Carried {
     PeerName teller;
     std::uint8_t slot = 0;
     std::vector<std::byte> frame;
+    std::optional<KeyReport> report;  // then it is no last word
   };
   /// In the fabric process: the oldest that it has been told.
   std::optional<Carried> take_carried();

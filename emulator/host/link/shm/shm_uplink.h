@@ -38,7 +38,10 @@ class ShmUplink final : public ShmLink, public Relay, public LastWordsCarrier {
   std::uint64_t published() override;
   bool has_sent(std::uint64_t published) override;
   bool has_signal() override;
-  void carry(std::uint8_t slot, std::span<const std::byte> frame) override { peers().control().carry(slot, frame); }
+  void carry(std::uint8_t slot, std::span<const std::byte> frame) override {
+    peers().control().tell_fabric(last_word(slot, frame));
+  }
+  void report(const KeyReport& report) override { peers().control().tell_fabric(report_word(report)); }
   /// For the fabric process there are directed yields.
   Neighbour neighbour() override { return Neighbour::nobody; }
   void wake_neighbour() override {}

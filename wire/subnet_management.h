@@ -225,6 +225,12 @@ constexpr std::uint8_t active_speed(const PortInfo& info) {
                                          : info.speed_active;
 }
 
+/// Of MTUCap and NeighborMTU: 1 is 256 octets, 5 is 4096.
+constexpr std::uint32_t mtu_bytes(std::uint8_t code) {
+  constexpr std::uint32_t kUnit = 128;
+  return kUnit << code;
+}
+
 /// Bits of PortInfo::capability_mask (14.2.5.6).
 inline constexpr std::uint32_t kCapabilityIsSm = 1 << 1;
 inline constexpr std::uint32_t kCapabilityHasNotice = 1 << 2;

@@ -75,6 +75,12 @@ void NetworkSubnet::set_head_of_queue_life(std::uint32_t vertex, std::uint8_t po
   if (way != kNoDirection) state_.subnet->ports_[way].head_life = life;
 }
 
+void NetworkSubnet::set_mtu(std::uint32_t vertex, std::uint8_t port, std::uint32_t bytes) {
+  constexpr std::uint32_t kBytesBeside = 126;  // 7.7.8: headers and CRCs
+  const DirectionNumber way = state_.subnet->way_out(vertex, port);
+  if (way != kNoDirection) state_.directions[way].frame_bytes_max = static_cast<std::uint16_t>(bytes + kBytesBeside);
+}
+
 void NetworkSubnet::set_partitions(std::uint32_t vertex, std::uint8_t port, std::span<const std::uint16_t> keys,
                                    bool inbound, bool outbound) {
   const DirectionNumber way = state_.subnet->way_out(vertex, port);

@@ -104,6 +104,8 @@ class NetworkSubnet {
   /// So long the first packet of a lane may wait there (HOQLife) before it is dropped. 0: for ever. Not of a host's
   /// port. By default Qos::head_of_queue_life.
   void set_head_of_queue_life(std::uint32_t vertex, std::uint8_t port, Duration life);
+  /// NeighborMTU: a packet with more payload is discarded before it leaves by the port. By default the cable's `mtu`.
+  void set_mtu(std::uint32_t vertex, std::uint8_t port, std::uint32_t bytes);
   /// P_Key enforcement at the port of a switch: of what comes in by it, and of what leaves by it. A packet passes if
   /// one of `keys` names its partition. Membership is what the receiver compares (IBA volume 1, 10.9.3).
   void set_partitions(std::uint32_t vertex, std::uint8_t port, std::span<const std::uint16_t> keys, bool inbound,

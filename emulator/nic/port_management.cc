@@ -18,6 +18,10 @@ void PortManagement::set_pkeys(std::uint32_t port, std::span<const std::uint16_t
   nic.qps.for_each([&](Qp& qp) { nic.settle_at_port(qp); });
 }
 
+void PortManagement::set_mtu(std::uint32_t bytes) {
+  nic_.state_->config.port_mtu_bytes = bytes;
+}
+
 void PortManagement::raise(std::uint32_t port, AsyncEventType type) {
   NicState& nic = *nic_.state_;
   if (!nic.is_removed) nic.raise(type, port, 0, nic.counters.of(port));

@@ -6,7 +6,6 @@
 namespace verbena::subnet {
 namespace {
 
-constexpr std::uint8_t kMtu4096 = 5;
 constexpr std::uint8_t kLanesCode = 4;  // VL 0 to 7
 constexpr std::uint8_t kTimeout = 18;   // 4.096 us * 2^18: about a second
 constexpr std::uint8_t kArbitrationCapacity = 8;
@@ -34,7 +33,7 @@ Port make_port(const NodePlan& plan, std::uint8_t number) {
   const bool is_linked = is_own || wanted.peer.has_value();
   info.physical_state = is_linked ? wire::PortPhysicalState::link_up : wire::PortPhysicalState::polling;
   info.state = is_own ? wire::PortState::active : (is_linked ? wire::PortState::init : wire::PortState::down);
-  info.neighbor_mtu = info.mtu_capacity = kMtu4096;
+  info.neighbor_mtu = info.mtu_capacity = wanted.mtu;
   info.vl_capacity = info.operational_vls = kLanesCode;
   info.vl_arbitration_high_capacity = info.vl_arbitration_low_capacity = kArbitrationCapacity;
   info.subnet_timeout = kTimeout;

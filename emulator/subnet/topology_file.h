@@ -29,6 +29,7 @@ struct PortPlan {
   std::uint8_t width = 2;             // as PortInfo has it: 1 is 1x, 2 is 4x, 4 is 8x, 8 is 12x
   std::uint8_t speed = 4;             // 1 is SDR, 2 DDR, 4 QDR
   std::uint8_t speed_extended = 0;    // 1 is FDR, 2 EDR, 4 HDR, 8 NDR
+  std::uint8_t mtu = 5;               // MTUCap: 1 is 256 octets, 5 is 4096
   bool is_rate_told = false;          // the file says width and speed, at one end of the cable at least
 };
 

@@ -227,6 +227,20 @@ BOOST_AUTO_TEST_CASE(port_that_enforces_lets_its_partitions_pass) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(packet_above_the_neighbours_mtu_is_discarded) {
+  Pair net;
+  net.subnet.set_mtu(Pair::s1, 3, 1024);
+  BOOST_TEST((net.hosts_reached(0, {.from = 1, .to = 3, .payload = 1024}) == Hosts{2}));
+  BOOST_TEST(net.traffic(Pair::s1, 3).sent_discards == 0u);
+  BOOST_TEST((net.hosts_reached(0, {.from = 1, .to = 3, .payload = 2048}) == Hosts{}));
+  BOOST_TEST(net.traffic(Pair::s1, 3).sent_discards == 1u);
+  // Neither the other direction nor another port.
+  BOOST_TEST((net.hosts_reached(2, {.from = 3, .to = 1, .payload = 2048}) == Hosts{0}));
+  BOOST_TEST((net.hosts_reached(1, {.from = 2, .to = 1, .payload = 2048}) == Hosts{0}));
+  net.subnet.set_mtu(Pair::s1, 3, 4096);
+  BOOST_TEST((net.hosts_reached(0, {.from = 1, .to = 3, .payload = 2048}) == Hosts{2}));
+}
+
 // -- Damage, and what is counted
 
 BOOST_AUTO_TEST_CASE(damaged_packet_ends_at_the_next_port) {

@@ -96,7 +96,8 @@ void fill_infiniband_port(const Device& device, std::uint8_t number, bool has_si
   const host::ManagedPort port = host::infiniband_port(device.config.fabric, device.ports[number - 1], has_signal);
   into.state = static_cast<ibv_port_state>(port.state);
   into.phys_state = port.physical_state;
-  into.active_mtu = static_cast<ibv_mtu>(port.mtu);
+  into.max_mtu = static_cast<ibv_mtu>(port.mtu_max);
+  into.active_mtu = std::min(into.active_mtu, static_cast<ibv_mtu>(port.mtu));
   into.port_cap_flags = port.capability_mask;
   into.bad_pkey_cntr = port.pkey_violations;
   into.qkey_viol_cntr = port.qkey_violations;

@@ -17,8 +17,12 @@ class SubnetPort {
  public:
   /// A port on InfiniBand. Of what it has now the NIC was made with the LIDs; it is given the P_Keys.
   SubnetPort(const std::string& fabric, const DeviceIdentity& of, nic::Nic& nic)
-      : fabric_(fabric), identity_(of), told_(infiniband_port(fabric, of, true)) {
+      : fabric_(fabric),
+        identity_(of),
+        told_(infiniband_port(fabric, of, true)),
+        mtu_bytes_max_(nic.config().port_mtu_bytes) {
     nic::PortManagement(nic).set_pkeys(of.number.port, told_.pkeys);
+    set_mtu(nic);
   }
 
   /// Under the engine's lock. `has_signal`: whether the cable at the port has one. An event for each thing that has
@@ -29,6 +33,10 @@ class SubnetPort {
   const std::string fabric_;
   const DeviceIdentity identity_;
   ManagedPort told_;
+  const std::uint32_t mtu_bytes_max_;  // of the NIC, whatever the manager says
+
+  /// The active MTU; of a NIC with several ports it is that of the first.
+  void set_mtu(nic::Nic& nic) const;
 };
 
 }  // namespace verbena::host

@@ -198,6 +198,7 @@ void SubnetService::port_changed(subnet::PortEnd end, bool asks) {
   } else if (end.port != 0 && info.state > wire::PortState::init) {
     network_.set_head_of_queue_life(vertex, end.port, head_life_of(info.hoq_life));
   }
+  if (end.port != 0) network_.set_mtu(vertex, end.port, wire::mtu_bytes(info.neighbor_mtu));
   if (end.port != 0) network_.set_port_state(now_, vertex, end.port, info.state);
 }
 

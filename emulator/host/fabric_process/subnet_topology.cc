@@ -39,6 +39,14 @@ const LinkRate& nearest_rate(std::uint64_t bits_per_second) {
   return *std::ranges::min_element(kRates, {}, distance);
 }
 
+/// As PortInfo has it: the largest MTU of InfiniBand that the cable carries.
+std::uint8_t mtu_code_of(std::uint32_t cable_bytes) {
+  constexpr std::uint8_t kLargest = 5;
+  std::uint8_t code = kLargest;
+  while (cable_bytes != 0 && code > 1 && wire::mtu_bytes(code) > cable_bytes) --code;
+  return code;
+}
+
 std::uint64_t rate_of(const subnet::PortPlan& plan) {
   constexpr std::uint64_t kLanes = 4;
   const std::uint64_t lanes = plan.width == 8    ? 12
@@ -130,6 +138,7 @@ subnet::Topology subnet_of(const fabric::Topology& topology, const SwitchPlans& 
       plan.width = 2;
       plan.speed = rate.speed;
       plan.speed_extended = rate.extended;
+      plan.mtu = mtu_code_of(cable.parameters.mtu_bytes);
     }
   }
   return made;

@@ -44,6 +44,21 @@ struct Managed {
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(active_mtu_is_what_qps_may_have) {
+  constexpr std::uint8_t k2048 = 4;
+  Managed managed;
+  BOOST_TEST(managed.nic.config().port_mtu_bytes == 4096u);
+  ManagedPort wanted = (*managed.file)[0];
+  wanted.mtu = k2048;
+  managed.file->write(0, wanted, false);
+  managed.port.look(managed.nic, true);
+  BOOST_TEST(managed.nic.config().port_mtu_bytes == 2048u);
+  wanted.mtu = 5;
+  managed.file->write(0, wanted, false);
+  managed.port.look(managed.nic, true);
+  BOOST_TEST(managed.nic.config().port_mtu_bytes == 4096u);
+}
+
 BOOST_AUTO_TEST_CASE(a_sweep_gives_the_port_its_lid_and_then_life) {
   Managed managed;
   managed.set(9, 2);

@@ -80,6 +80,19 @@ BOOST_AUTO_TEST_CASE(what_a_manager_sets_is_there_for_the_node) {
   }));
 }
 
+BOOST_AUTO_TEST_CASE(a_cables_mtu_is_what_its_ports_can_do) {
+  const Served fabric(managed(fabric::star(2, {.host_cable = {.mtu_bytes = 2048}})));
+  BOOST_TEST((port_of(fabric, 2).mtu_max == 4 && port_of(fabric, 2).mtu == 4));
+  Manager manager(fabric);
+  const auto at_switch = manager.get<wire::PortInfoLayout>({1}, wire::kAttributePortInfo, 2);
+  BOOST_TEST((at_switch.mtu_capacity == 4 && at_switch.neighbor_mtu == 4));
+  manager.set_port({1, 2}, 1, [](wire::PortInfo& info) { info.neighbor_mtu = 3; });
+  BOOST_TEST(wait_until([&] { return port_of(fabric, 2).mtu == 3; }));
+  BOOST_TEST(port_of(fabric, 2).mtu_max == 4);
+  manager.set_port({1, 2}, 1, [](wire::PortInfo& info) { info.neighbor_mtu = 5; });
+  BOOST_TEST(wait_until([&] { return port_of(fabric, 2).mtu == 4; }));
+}
+
 BOOST_AUTO_TEST_CASE(who_asks_the_fabric_sees_what_a_manager_has_set) {
   const Served fabric(managed(fabric::star(2, {})));
   Manager manager(fabric);

@@ -394,17 +394,6 @@ void Subnet::begin_lease(PortEnd end) {
   if (std::ranges::find(leases_, end) == leases_.end()) leases_.push_back(end);
 }
 
-/// Whose key it was has not come back: everybody may look at it now.
-void Subnet::end_leases() {
-  std::erase_if(leases_, [&](PortEnd end) {
-    Port& port = port_at(end);
-    if (port.lease_end && *port.lease_end > now_) return false;
-    if (port.lease_end) port.info.key_protect_bits = 0;
-    port.lease_end.reset();
-    return true;
-  });
-}
-
 std::optional<Time> Subnet::next_deadline() const {
   std::optional<Time> first = traps_.next_deadline();
   for (const PortEnd end : leases_) {
@@ -416,7 +405,14 @@ std::optional<Time> Subnet::next_deadline() const {
 
 void Subnet::advance(Time now) {
   now_ = now;
-  end_leases();
+  // A lease that has run out: whose key it was has not come back, everybody may look at it now.
+  std::erase_if(leases_, [&](PortEnd end) {
+    Port& port = port_at(end);
+    if (port.lease_end && *port.lease_end > now_) return false;
+    if (port.lease_end) port.info.key_protect_bits = 0;
+    port.lease_end.reset();
+    return true;
+  });
   for (Traps::Sent& sent : traps_.due(now)) arrivals_.push_back({sent.from, std::move(sent.datagram), true});
   run();
 }

@@ -93,7 +93,6 @@ class Subnet {
   void note_change(PortEnd end);
   void send_trap(PortEnd from, const wire::Notice& notice, std::span<const std::byte> details);
   void begin_lease(PortEnd end);
-  void end_leases();
   Port& port_at(PortEnd end) { return nodes_[end.node].ports[end.port]; }
 
   std::vector<Node> nodes_;

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdlib>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "emulator/host/config/variables.h"
@@ -67,12 +68,12 @@ Leaks* Leaks::watch() {
 void Leaks::born(const void* object, std::string_view kind) {
   static const void* const own = own_module();
   std::array<void*, kCallersMax> stack{};
-  const int depth = backtrace(stack.data(), kCallersMax);
+  const auto depth = static_cast<std::size_t>(backtrace(stack.data(), kCallersMax));
   std::vector<void*> callers;
-  for (int i = 0; i < depth; ++i) {
+  for (void* const caller : std::span(stack).first(depth)) {
     Dl_info info{};
-    const bool is_own = dladdr(stack[i], &info) != 0 && info.dli_fbase == own;
-    if (!is_own || !callers.empty()) callers.push_back(stack[i]);
+    const bool is_own = dladdr(caller, &info) != 0 && info.dli_fbase == own;
+    if (!is_own || !callers.empty()) callers.push_back(caller);
   }
   if (is_called_by(callers, "libverbena")) return;  // our own, such as the device that a communication manager is on
   const pid_t process = getpid();

@@ -9,6 +9,7 @@ namespace verbena::fabric {
 VerbFaults::VerbFaults(std::vector<VerbRule> rules, std::uint64_t seed) : seed_(seed) {
   for (VerbRule& rule : rules) entries_.push_back({std::move(rule), {}, {}});
   struck_.reserve(entries_.size());
+  needs_time_ = std::ranges::any_of(entries_, [](const Entry& entry) { return entry.rule.after.ns != 0; });
 }
 
 namespace {
@@ -40,6 +41,14 @@ bool VerbFaults::concerns(Verb verb) const {
   });
 }
 
+bool VerbFaults::may_hit(const VerbCall& call) const {
+  return std::ranges::any_of(entries_, [&](const Entry& entry) { return fits(entry.rule, call); });
+}
+
+bool VerbFaults::may_hit(const nic::JudgedCompletion& completion, std::uint32_t device) const {
+  return std::ranges::any_of(entries_, [&](const Entry& entry) { return fits(entry.rule, completion, device); });
+}
+
 bool VerbFaults::concerns_completions() const {
   return std::ranges::any_of(entries_, [](const Entry& entry) { return !is_of_calls(entry.rule); });
 }
@@ -47,7 +56,7 @@ bool VerbFaults::concerns_completions() const {
 /// Of what fits: it counts, whatever becomes of it, and chance and order say whether it is hit.
 bool VerbFaults::strikes(Entry& entry, std::size_t index, Time now) {
   const VerbRule& rule = entry.rule;
-  if (now - *began_ < rule.after) return false;
+  if (rule.after.ns != 0 && now - *began_ < rule.after) return false;
   const std::uint64_t number = ++entry.counters.matched;
   if (rule.calls && !rule.calls->contains(static_cast<std::uint32_t>(std::min<std::uint64_t>(number, UINT32_MAX))))
     return false;

@@ -34,6 +34,15 @@ class VerbFaults {
  public:
   VerbFaults(std::vector<VerbRule> rules, std::uint64_t seed);
 
+  /// From here on `after` and `at` count; without it from the first thing that is judged.
+  void begin(Time now) { began_ = now; }
+  // What follows changes nothing, and may be asked without the lock.
+  /// Whether some rule fits. If none does, there is nothing to judge.
+  bool may_hit(const VerbCall& call) const;
+  bool may_hit(const nic::JudgedCompletion& completion, std::uint32_t device) const;
+  /// Whether verdicts depend on the time.
+  bool needs_time() const { return needs_time_; }
+
   /// Of a call that is about to be done. All rules are asked; the first one that fails it says with what, delays add
   /// up.
   VerbVerdict judge(const VerbCall& call, Time now);
@@ -71,6 +80,7 @@ class VerbFaults {
   std::vector<std::uint32_t> struck_;
   std::uint64_t seed_;
   std::optional<Time> began_;
+  bool needs_time_ = false;
 };
 
 }  // namespace verbena::fabric

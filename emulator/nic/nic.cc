@@ -213,12 +213,10 @@ void Nic::on_deadline(Time now, Batch left, AnswerWatch* answers) {
     if (const Time next = qp.timers.next(); next != kNever) nic.timers.at_latest(qp.timer_entry, next);
   }
   if (nic.moderation_deadline <= now) nic.end_moderation(now);
-  if (nic.planned != nullptr) nic.planned->run(nic, now);
 }
 
 std::optional<Time> Nic::next_deadline() const {
-  Time due = std::min(state_->timers.earliest(), state_->moderation_deadline);
-  if (state_->planned != nullptr) due = std::min(due, state_->planned->due());
+  const Time due = std::min(state_->timers.earliest(), state_->moderation_deadline);
   if (due == kNever) return std::nullopt;
   return due;
 }

@@ -177,3 +177,23 @@ BOOST_AUTO_TEST_CASE(rules_of_completions_that_mean_nothing_are_refused) {
   BOOST_TEST(is_verb_rule("async event=QP_FATAL"));
   BOOST_TEST(!is_verb_rule("delay by=1ms"));
 }
+
+BOOST_AUTO_TEST_CASE(a_rule_that_cannot_fit_asks_for_no_judgement) {
+  VerbFaults faults({good("fail verb=post_send qp=1"), good("completion cq=4 status=REM_OP_ERR")}, 1);
+  BOOST_TEST(faults.may_hit(VerbCall{.verb = Verb::post_send, .qp = 1}));
+  BOOST_TEST(!faults.may_hit(VerbCall{.verb = Verb::post_send, .qp = 0}));
+  BOOST_TEST(!faults.may_hit(VerbCall{.verb = Verb::post_recv, .qp = 1}));
+  BOOST_TEST(!faults.may_hit(kSent, 0));
+  BOOST_TEST(faults.may_hit({.cq = 4}, 0));
+  BOOST_TEST(!faults.needs_time());
+  faults.begin(Time{1'000'000});
+  BOOST_TEST(faults.judge(VerbCall{.verb = Verb::post_send, .qp = 1}, Time{}).error == ENOMEM);
+}
+
+BOOST_AUTO_TEST_CASE(a_time_counts_from_where_it_begins) {
+  VerbFaults faults({good("fail verb=reg_mr after=2ms")}, 1);
+  BOOST_TEST(faults.needs_time());
+  faults.begin(Time{0} + milliseconds(1));
+  BOOST_TEST(faults.judge(VerbCall{.verb = Verb::reg_mr}, Time{0} + milliseconds(2)).error == 0);
+  BOOST_TEST(faults.judge(VerbCall{.verb = Verb::reg_mr}, Time{0} + milliseconds(3)).error == ENOMEM);
+}

@@ -15,6 +15,8 @@ namespace {
 /// Gives the verdicts in their order, then none; and remembers what it was asked.
 class Judge final : public CompletionJudge {
  public:
+  explicit Judge(std::optional<PlannedEvent> planned = {}, Time at = kNever) : event(planned), event_at(at) {}
+
   std::deque<CompletionVerdict> verdicts;
   std::vector<JudgedCompletion> asked;
   std::optional<PlannedEvent> event;
@@ -33,9 +35,10 @@ class Judge final : public CompletionJudge {
   }
 };
 
-/// Node 1 sends to node 2, and both have a judge.
+/// Node 1 sends to node 2, and both have a judge. `event` is node 1's.
 struct JudgedPair {
-  explicit JudgedPair(const QpOptions& options = {}) : pair(options, 1 << 16, {.judges = {&at_sender, &at_receiver}}) {}
+  explicit JudgedPair(const QpOptions& options = {}, std::optional<PlannedEvent> event = {}, Time event_at = kNever)
+      : at_sender(event, event_at), pair(options, 1 << 16, {.judges = {&at_sender, &at_receiver}}) {}
 
   void post_receives(int count) {
     for (int i = 0; i < count; ++i) {
@@ -172,9 +175,8 @@ BOOST_AUTO_TEST_CASE(a_queue_overruns_when_it_is_told_to) {
 }
 
 BOOST_AUTO_TEST_CASE(an_event_comes_when_it_is_planned) {
-  JudgedPair test;
-  test.at_sender.event = PlannedEvent{.type = AsyncEventType::qp_fatal, .first = 11, .last = 11};
-  test.at_sender.event_at = test.pair.world.now() + milliseconds(3);
+  JudgedPair test({}, PlannedEvent{.type = AsyncEventType::qp_fatal, .first = 11, .last = 11},
+                  Time{0} + milliseconds(4));
   test.pair.world.run_for(milliseconds(2));
   BOOST_TEST(test.pair.a.poll_events().empty());
   test.pair.world.run_for(milliseconds(2));
@@ -185,9 +187,7 @@ BOOST_AUTO_TEST_CASE(an_event_comes_when_it_is_planned) {
 }
 
 BOOST_AUTO_TEST_CASE(an_event_of_another_qp_leaves_this_one_alone) {
-  JudgedPair test;
-  test.at_sender.event = PlannedEvent{.type = AsyncEventType::qp_fatal, .first = 12, .last = 99};
-  test.at_sender.event_at = test.pair.world.now();
+  JudgedPair test({}, PlannedEvent{.type = AsyncEventType::qp_fatal, .first = 12, .last = 99}, Time{0});
   test.pair.world.run_for(milliseconds(1));
   BOOST_TEST(test.pair.a.poll_events().empty());
   BOOST_CHECK(test.pair.a.state() == QpState::rts);

@@ -42,6 +42,7 @@ class CallFaults::DeviceJudge final : public nic::CompletionJudge {
  public:
   DeviceJudge(CallFaults& plan, std::uint32_t device) : plan_(plan), device_(device) {}
   nic::CompletionVerdict judge(const nic::JudgedCompletion& completion, Time now) override {
+    if (!plan_.faults_.may_hit(completion, device_)) return {};
     return plan_.judge([&](fabric::VerbFaults& faults) { return faults.judge(completion, device_, now); });
   }
   Time next_event() override {
@@ -58,7 +59,9 @@ class CallFaults::DeviceJudge final : public nic::CompletionJudge {
 };
 
 CallFaults::CallFaults(std::vector<fabric::VerbRule> rules, std::uint64_t seed, const host::FaultHits* hits)
-    : faults_(std::move(rules), seed), hits_(hits) {}
+    : faults_(std::move(rules), seed), hits_(hits) {
+  faults_.begin(host::clock_now());
+}
 CallFaults::~CallFaults() = default;
 
 nic::CompletionJudge* CallFaults::judge_of(std::uint32_t device) {
@@ -74,7 +77,9 @@ void CallFaults::install(std::vector<fabric::VerbRule> rules, std::uint64_t seed
 }
 
 int CallFaults::before(const fabric::VerbCall& call) {
-  const auto verdict = judge([&](fabric::VerbFaults& faults) { return faults.judge(call, host::clock_now()); });
+  if (!faults_.may_hit(call)) return 0;
+  const auto verdict = judge(
+      [&](fabric::VerbFaults& faults) { return faults.judge(call, faults.needs_time() ? host::clock_now() : Time{}); });
   if (verdict.delay.ns > 0) wait(verdict.delay);
   return verdict.error;
 }

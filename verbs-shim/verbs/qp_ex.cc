@@ -168,13 +168,14 @@ int wr_complete(ibv_qp_ex* qp) {
 }
 
 /// Each request that was collected is a call of ibv_post_send to a plan; one that fails fails them all.
-int wr_complete_as_planned(ibv_qp_ex* qp) {
+template <auto kComplete>
+int complete_as_planned(ibv_qp_ex* qp) {
   StagedRequests& staged = staged_of(qp);
   if (CallFaults* const plan = CallFaults::plan())
     for (std::uint32_t i = 0; i < staged.count && staged.error == 0; ++i)
       if (const int error = plan->before(call_about(fabric::Verb::post_send, &qp->qp_base)); error != 0)
         staged.refuse(error);
-  return wr_complete(qp);
+  return kComplete(qp);
 }
 
 void wr_abort(ibv_qp_ex* qp) {
@@ -204,7 +205,7 @@ void fill_building(Qp& qp) {
   qp.wr_start = wr_start;
   const CallFaults* const plan = CallFaults::plan();
   const bool may_fail = plan != nullptr && plan->concerns(fabric::Verb::post_send);
-  qp.wr_complete = may_fail ? verb<wr_complete_as_planned> : verb<wr_complete>;
+  qp.wr_complete = may_fail ? verb<complete_as_planned<wr_complete>> : verb<wr_complete>;
   qp.wr_abort = wr_abort;
   qp.wr_atomic_write = wr_atomic_write;
 }

@@ -60,6 +60,7 @@ void ConnectionService::key_refused(const wire::PacketView& packet, bool is_qkey
   if (report.packets++ != 0) return;
   report.trap = is_qkey ? wire::kTrapBadQkey : wire::kTrapBadPkey;
   report.details = wire::bad_key_details(packet, is_qkey);
+  has_reports_ = true;
   note_activity();
 }
 
@@ -67,6 +68,7 @@ void ConnectionService::carry_reports(FairLock& lock) {
   std::array<KeyReport, 2> reports;
   {
     const std::scoped_lock guard(lock);
+    if (!std::exchange(has_reports_, false)) return;
     reports = std::exchange(reports_, {});
   }
   for (const KeyReport& report : reports)
@@ -259,6 +261,7 @@ void ConnectionService::device_removed() {
   ended_.clear();
   to_carry_.clear();
   reports_ = {};
+  has_reports_ = false;
   probe_at_ = kNever;
   note_activity();
 }

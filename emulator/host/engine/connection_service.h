@@ -9,7 +9,6 @@
 // (verbs-shim/rdma_cm). By the same way it tells the port's agent of packets with wrong keys (key_report.h).
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <deque>
 #include <map>
@@ -62,7 +61,7 @@ class ConnectionService final {
   std::size_t step(Time now, FramePort& port, nic::Counters& counters, Arrived arrived);
   /// Whether something is due that has to be looked up outside the lock: recheck().
   bool has_questions(Time now) const {
-    return has_unclaimed(now) || probe_at_ <= now || !to_carry_.empty() || has_reports();
+    return has_unclaimed(now) || probe_at_ <= now || !to_carry_.empty() || has_reports_;
   }
 
   // Programs listen, take one connection, and listen anew for the next one, which the peer may ask for a little sooner
@@ -124,9 +123,6 @@ class ConnectionService final {
   std::optional<EndedPeer> look_after(const cm::PeerProcess& peer, Watches& watches, std::uint32_t probe) const;
   void tell_gone(Time now, FramePort& port);
   void carry_last_words(FairLock& lock);
-  bool has_reports() const {
-    return std::ranges::any_of(reports_, [](const KeyReport& report) { return report.packets != 0; });
-  }
   void carry_reports(FairLock& lock);
   bool keep_if_stale(const wire::PacketView& packet);
   void recheck_stale(Time now, FramePort& port);
@@ -146,6 +142,7 @@ class ConnectionService final {
   std::deque<StaleRequest> stale_;  // until the next probe
   std::vector<ToCarry> to_carry_;
   std::array<KeyReport, 2> reports_;  // of P_Keys, and of Q_Keys
+  bool has_reports_ = false;
   Time words_travel_until_{};
   std::deque<UnclaimedRequest> unclaimed_;
 };

@@ -61,7 +61,6 @@ enum class SlotOwner : std::uint8_t {
   receive_queue,         // of the QP `qpn`
   shared_receive_queue,  // `slot` is its handle's index
   work_queue,            // likewise
-  nobody,                // a completion that comes for the second time
 };
 
 struct Completion {

@@ -30,7 +30,8 @@ NicState::NicState(const NicConfig& nic_config, Memory& app_memory, const PortCo
       qps(nic_config.limits.max_qp) {
   if (config.port_count > 1) ++examinations;
   if (!config.is_roce_v2_alone()) ++examinations;
-  if (config.completion_judge != nullptr) planned = std::make_unique<PlannedCompletions>(*config.completion_judge);
+  if (config.completion_judge != nullptr)
+    planned = std::make_unique<PlannedCompletions>(*config.completion_judge, moderation_deadline);
   if (config.cnp_interval.ns != 0) notices.reserve(kNoticesMax);
   if (config.congestion.cnp_scope == CnpScope::destination) told.reserve(kNoticesMax);
 }
@@ -65,6 +66,7 @@ void NicState::end_moderation(Time at) {
     }
     moderation_deadline = std::min(moderation_deadline, cq.notify_at());
   });
+  if (planned != nullptr) planned->run(*this, at);
 }
 
 namespace {

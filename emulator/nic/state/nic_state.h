@@ -77,7 +77,7 @@ struct alignas(64) NicState {
   std::uint32_t held_count = 0;  // of `held`
   std::uint64_t news = 0;        // completions and events made
   TimerHeap timers;
-  Time moderation_deadline = kNever;            // when a CQ's moderated event may be due
+  Time moderation_deadline = kNever;            // when a CQ's moderated event may be due, or what is planned
   std::unique_ptr<PlannedCompletions> planned;  // null: completions are as they come
   std::vector<CongestionNotice> notices;        // in the order in which they became due
   Counters* arrival_counters;                   // of the port by which what is being received arrived
@@ -155,7 +155,7 @@ struct alignas(64) NicState {
   void store(CompletionQueue& cq, const Completion& completion, bool solicited, Counters& of_port);
   /// IBTA 11.6.3.2: CQ error; the QPs on it can no longer report and go to error.
   [[gnu::cold]] void overrun(CompletionQueue& cq);
-  /// Events of moderated CQs whose period is over.
+  /// Events of moderated CQs whose period is over, and what is planned for now.
   [[gnu::cold]] void end_moderation(Time at);
   /// Of the one that the head of the send queue has just left.
   void complete_send(Qp& qp, const SendWork& work, CompletionStatus status);

@@ -70,6 +70,10 @@ void raise_for(NicState& nic, const PlannedEvent& event) {
 
 }  // namespace
 
+PlannedCompletions::PlannedCompletions(CompletionJudge& judge, Time& deadline) : judge_(judge), deadline_(deadline) {
+  come_back_at(judge_.next_event());
+}
+
 void PlannedCompletions::complete(NicState& nic, CompletionQueue& cq, Completion completion, bool solicited,
                                   Counters& of_port) {
   Qp* const qp = nic.qpns.find(completion.qpn);
@@ -82,7 +86,9 @@ void PlannedCompletions::complete(NicState& nic, CompletionQueue& cq, Completion
   if (!verdict.is_lost) {
     take(nic, cq, {cq.handle, completion, solicited, &of_port, nic.now + verdict.delay});
     if (verdict.comes_twice) {
-      completion.slot_owner = SlotOwner::nobody;  // the first one frees the slot
+      // The first one frees the slot; this one that of a work queue that there is not.
+      completion.slot_owner = SlotOwner::work_queue;
+      completion.slot = UINT32_MAX;
       take(nic, cq, {cq.handle, completion, solicited, &of_port, nic.now + verdict.delay});
     }
   }
@@ -95,12 +101,11 @@ void PlannedCompletions::take(NicState& nic, CompletionQueue& cq, Late one) {
   if (last != late_.rend()) one.due = std::max(one.due, last->due);
   if (one.due <= nic.now) return nic.store(cq, one.completion, one.solicited, *one.of_port);
   late_.push_back(one);
-  first_due_ = std::min(first_due_, one.due);
+  come_back_at(one.due);
 }
 
 void PlannedCompletions::run(NicState& nic, Time now) {
   while (const auto event = judge_.take_event(now)) raise_for(nic, *event);
-  if (first_due_ > now) return;
   const auto is_due = [&](const Late& late) { return late.due <= now; };
   for (auto next = std::ranges::find_if(late_, is_due); next != late_.end();
        next = std::ranges::find_if(late_, is_due)) {
@@ -109,12 +114,8 @@ void PlannedCompletions::run(NicState& nic, Time now) {
     if (CompletionQueue* const cq = nic.cqs.find(late.cq))
       nic.store(*cq, late.completion, late.solicited, *late.of_port);
   }
-  first_due_ = kNever;
-  for (const Late& late : late_) first_due_ = std::min(first_due_, late.due);
-}
-
-Time PlannedCompletions::due() const {
-  return std::min(judge_.next_event(), first_due_);
+  come_back_at(judge_.next_event());
+  for (const Late& late : late_) come_back_at(late.due);
 }
 
 }  // namespace verbena::nic

@@ -7,6 +7,7 @@
 // Tested by: tests/nic/planned_completions_test.cc
 #pragma once
 
+#include <algorithm>
 #include <deque>
 
 #include "emulator/nic/objects/completion_judge.h"
@@ -20,14 +21,13 @@ struct Qp;
 
 class PlannedCompletions {
  public:
-  explicit PlannedCompletions(CompletionJudge& judge) : judge_(judge) {}
+  /// `deadline`: of the NIC, which comes to run() then. Events are known from the beginning.
+  PlannedCompletions(CompletionJudge& judge, Time& deadline);
 
   /// As NicState::complete(), after the judge's verdict.
   void complete(NicState& nic, CompletionQueue& cq, Completion completion, bool solicited, Counters& of_port);
   /// What is due by now: late completions, planned events.
   void run(NicState& nic, Time now);
-  /// When run() wants to be called; kNever: no time soon.
-  Time due() const;
   /// Late ones that `is_gone` names never come.
   template <class IsGone>
   void remove_if(IsGone&& is_gone) {
@@ -44,9 +44,11 @@ class PlannedCompletions {
   };
   void take(NicState& nic, CompletionQueue& cq, Late one);
 
+  void come_back_at(Time when) { deadline_ = std::min(deadline_, when); }
+
   CompletionJudge& judge_;
+  Time& deadline_;
   std::deque<Late> late_;  // in the order in which they were made; of a CQ none is due before one ahead of it
-  Time first_due_ = kNever;
 };
 
 }  // namespace verbena::nic

@@ -31,7 +31,6 @@ class SlotFreeing {
 
  private:
   [[gnu::noinline]] void free_elsewhere(const Completion& completion) {
-    if (completion.slot_owner == SlotOwner::nobody) return;
     if (completion.slot_owner == SlotOwner::shared_receive_queue) {
       if (SharedReceiveQueue* const srq = nic_.srqs.find(SrqHandle{completion.slot})) srq->queue.free_slot();
     } else if (WorkQueue* const queue = nic_.work_queues.find(WorkQueueHandle{completion.slot})) {

@@ -72,7 +72,9 @@ help::Description* described = nullptr;
 }  // namespace
 
 struct CommandLine::Parser {
-  Parser(const std::string& description, const std::string& name) : app(description, name) {}
+  Parser(const std::string& description, const std::string& name) : app(description, name) {
+    app.set_help_flag("-h,--help", "Print this help message and exit")->group("");  // who reads it knows
+  }
   CLI::App app;
 };
 
@@ -127,11 +129,9 @@ void CommandLine::footer(std::string text) {
   description_.footer = std::move(text);
 }
 
-/// CLI11's, and what it has no place for. Whoever reads it knows --help.
+/// CLI11's, and what it has no place for.
 std::string CommandLine::help() const {
   std::string text = parser_->app.help();
-  if (const std::size_t own = text.find("\n  -h,--help"); own != text.npos && !description_.options.empty())
-    text.erase(own, text.find('\n', own + 1) - own);
   while (text.ends_with("\n\n")) text.pop_back();
   if (!description_.footer.empty()) text += "\n" + description_.footer;
   std::string statuses;

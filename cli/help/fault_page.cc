@@ -44,19 +44,26 @@ void add_introduction(Page& page) {
       "each packet the fault that hit it.");
 }
 
+void add_actions(Page& page, const std::vector<fabric::FaultActionWords>& actions) {
+  for (const fabric::FaultActionWords& entry : actions) {
+    page.word(entry.action.name, entry.action.value, entry.action.text, entry.action.example);
+    for (const fabric::FaultWord& word : entry.parameters)
+      page.part(std::string(word.name) + "=", word.value, word.text, word.example);
+  }
+}
+void add_conditions(Page& page, const std::vector<fabric::FaultWord>& words) {
+  for (const fabric::FaultWord& word : words)
+    page.word(std::string(word.name) + "=", word.value, word.text, word.example);
+}
+
 void add_packet_faults(Page& page, const fabric::FaultTable& table) {
   page.heading("Packets: ACTION [WORD]...");
   page.paragraph(
       "One action, then words in any order, separated by blanks: which packets (below), and how the action is done "
       "(with the action). A packet is hit if all that is said fits.");
-  for (const fabric::FaultActionWords& entry : fabric::fault_action_words(table)) {
-    page.word(entry.action.name, entry.action.value, entry.action.text, entry.action.example);
-    for (const fabric::FaultWord& word : entry.parameters)
-      page.part(std::string(word.name) + "=", word.value, word.text, word.example);
-  }
+  add_actions(page, fabric::fault_action_words(table));
   page.heading("Which packets");
-  for (const fabric::FaultWord& word : fabric::fault_condition_words())
-    page.word(std::string(word.name) + "=", word.value, word.text, word.example);
+  add_conditions(page, fabric::fault_condition_words());
   page.paragraph(
       "A flow is what goes from one address to one QP of another. Requests and responses (acknowledgements, NAKs, read "
       "and atomic responses) of a flow are numbered apart: qp, psn, iter, msg, packet and round speak of requests, "
@@ -81,14 +88,9 @@ void add_verb_faults(Page& page) {
       "Limits of the device are settings of the NIC: `--nic 'memlock=64KiB max-qp=8 max-inline=64'` (registering more "
       "is "
       "ENOMEM, as with a low RLIMIT_MEMLOCK).");
-  for (const fabric::FaultActionWords& entry : fabric::verb_action_words()) {
-    page.word(entry.action.name, entry.action.value, entry.action.text, entry.action.example);
-    for (const fabric::FaultWord& word : entry.parameters)
-      page.part(std::string(word.name) + "=", word.value, word.text, word.example);
-  }
+  add_actions(page, fabric::verb_action_words());
   page.heading("Which calls and completions");
-  for (const fabric::FaultWord& word : fabric::verb_condition_words())
-    page.word(std::string(word.name) + "=", word.value, word.text, word.example);
+  add_conditions(page, fabric::verb_condition_words());
 }
 
 void add_fabric_words(Page& page, std::span<const fabric::ElementRow> elements) {

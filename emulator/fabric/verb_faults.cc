@@ -26,7 +26,13 @@ bool fits(const VerbRule& rule, const VerbCall& call) {
   if (rule.devices && !rule.devices->contains(call.device)) return false;
   return !rule.qps || (call.qp && rule.qps->contains(*call.qp));
 }
+/// What is done to completions that have failed, and to no others.
+bool is_for_failures(const VerbRule& rule) {
+  const bool changes = rule.status != nic::CompletionStatus::success || rule.lost || rule.twice || rule.delay.ns != 0;
+  return rule.spoiled && !changes;
+}
 bool fits(const VerbRule& rule, const nic::JudgedCompletion& completion, std::uint32_t device) {
+  if (is_for_failures(rule) && completion.status == nic::CompletionStatus::success) return false;
   if (!is_of_completions(rule) || (rule.devices && !rule.devices->contains(device))) return false;
   if (rule.of != CompletionOf::either && (rule.of == CompletionOf::receive) != completion.is_receive) return false;
   if (rule.cqs && !rule.cqs->contains(completion.cq)) return false;
@@ -85,17 +91,18 @@ VerbVerdict VerbFaults::judge(const VerbCall& call, Time now) {
   return verdict;
 }
 
-nic::CompletionVerdict VerbFaults::judge(const nic::JudgedCompletion& completion, std::uint32_t device, Time now) {
+nic::CompletionVerdict VerbFaults::judge(const nic::JudgedCompletion& of, std::uint32_t device, Time now) {
   if (!began_) began_ = now;
   struck_.clear();
   nic::CompletionVerdict verdict;
+  nic::JudgedCompletion completion = of;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     Entry& entry = entries_[i];
     const VerbRule& rule = entry.rule;
     if (!fits(rule, completion, device) || !strikes(entry, i, now)) continue;
     if (rule.action == VerbAction::cq_overrun) verdict.overruns = true;
     if (rule.status != nic::CompletionStatus::success && !verdict.status) {
-      verdict.status = rule.status;
+      verdict.status = completion.status = rule.status;
       verdict.is_report_only = rule.only_report;
     }
     verdict.is_lost |= rule.lost;
@@ -120,15 +127,12 @@ Time VerbFaults::next_event(std::uint32_t device) const {
 }
 
 std::optional<nic::PlannedEvent> VerbFaults::take_event(std::uint32_t device, Time now) {
-  struck_.clear();
-  for (Entry& entry : entries_) {
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    Entry& entry = entries_[i];
     if (!is_due(entry, device) || *began_ + entry.rule.at > now) continue;
     entry.told.push_back(device);
-    ++entry.counters.matched;
-    ++entry.counters.applied;
-    struck_.push_back(entry.rule.id);
     const VerbRule& rule = entry.rule;
-    nic::PlannedEvent event{.type = rule.event};
+    nic::PlannedEvent event{.type = rule.event, .rule = i};
     if (const nic::EventScope scope = nic::scope_of(rule.event); scope == nic::EventScope::port) {
       event.first = event.last = rule.port;
     } else if (const auto& named = scope == nic::EventScope::cq ? rule.cqs : rule.qps) {
@@ -138,6 +142,13 @@ std::optional<nic::PlannedEvent> VerbFaults::take_event(std::uint32_t device, Ti
     return event;
   }
   return std::nullopt;
+}
+
+void VerbFaults::event_raised(const nic::PlannedEvent& event) {
+  Entry& entry = entries_[event.rule];
+  ++entry.counters.matched;
+  ++entry.counters.applied;
+  struck_.assign(1, entry.rule.id);
 }
 
 }  // namespace verbena::fabric

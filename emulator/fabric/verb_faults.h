@@ -52,19 +52,18 @@ class VerbFaults {
 
   /// When the next event of the device is due; kNever: there is none, or no verb has been called yet.
   Time next_event(std::uint32_t device) const;
-  /// One that is due, once.
+  /// One that is due, once for each device.
   std::optional<nic::PlannedEvent> take_event(std::uint32_t device, Time now);
+  /// It has found what it is of: that counts as a hit.
+  void event_raised(const nic::PlannedEvent& event);
 
-  /// VerbRule::id of those that hit what was judged, or taken, last.
+  /// VerbRule::id of those that hit what was judged, or the event that was raised, last.
   std::span<const std::uint32_t> struck() const { return struck_; }
 
-  bool empty() const { return entries_.empty(); }
   /// Whether any rule speaks of completions or events.
   bool concerns_completions() const;
   /// Whether any rule speaks of the verb.
   bool concerns(Verb verb) const;
-  std::size_t rules() const { return entries_.size(); }
-  const VerbRule& rule(std::size_t index) const { return entries_[index].rule; }
   const RuleCounters& counters(std::size_t index) const { return entries_[index].counters; }
 
  private:

@@ -1,4 +1,4 @@
-// The rows of verb faults: what may be said of calls that fail or take long.
+// The rows of verb faults: what may be said of calls, of completions and of events.
 // Tested by: tests/fabric/verb_rule_test.cc
 #include <algorithm>
 #include <array>
@@ -6,6 +6,8 @@
 #include <span>
 
 #include "emulator/fabric/completion_words.h"
+#include "emulator/fabric/fault_rows.h"
+#include "emulator/fabric/nearest_word.h"
 #include "emulator/fabric/rule_reader.h"
 #include "emulator/fabric/verb_rule.h"
 
@@ -127,8 +129,14 @@ std::string_view lacks_what(const VerbRule& rule, Given) {
   if (rule.only_report && rule.status == Status::success) return "only-report goes with a status: status=REM_OP_ERR";
   return "";
 }
-std::string_view lacks_event(const VerbRule&, Given given) {
-  return std::ranges::find(given, "event") == given.end() ? "async needs an event: event=QP_FATAL" : "";
+std::string_view lacks_event(const VerbRule& rule, Given given) {
+  const auto is_given = [&](std::string_view word) { return std::ranges::find(given, word) != given.end(); };
+  if (!is_given("event")) return "async needs an event: event=QP_FATAL";
+  const nic::EventScope scope = nic::scope_of(rule.event);
+  if (is_given("qp") && scope != nic::EventScope::qp) return "qp goes with an event of a QP: event=QP_FATAL";
+  if (is_given("cq") && scope != nic::EventScope::cq) return "cq goes with an event of a CQ: event=CQ_ERR";
+  if (is_given("port") && scope != nic::EventScope::port) return "port goes with an event of a port: event=PORT_ERR";
+  return "";
 }
 
 constexpr std::array kActions{
@@ -232,9 +240,13 @@ bool gives_error(Verb verb, int error) {
 bool is_verb_rule(std::string_view text) {
   const auto words = rule_text::words_of(text);
   if (words.empty()) return false;
-  const bool is_own =
-      words.front() != "delay" && std::ranges::find(kActions, words.front(), &ActionRow::name) != kActions.end();
-  return is_own || std::ranges::any_of(words, [](auto word) { return word.starts_with("verb="); });
+  if (std::ranges::any_of(words, [](auto word) { return word.starts_with("verb="); })) return true;
+  const auto of_packets = fault_table().actions;
+  std::vector<std::string_view> all;
+  for (const FaultActionRow& row : of_packets) all.push_back(row.name);
+  for (const ActionRow& row : kActions) all.push_back(row.name);
+  const std::string_view meant = nearest(words.front(), all);
+  return !meant.empty() && std::ranges::find(of_packets, meant, &FaultActionRow::name) == of_packets.end();
 }
 
 Result<VerbRule, std::string> parse_verb_rule(std::string_view text) {

@@ -11,7 +11,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "emulator/fabric/fault_rule.h"
@@ -60,7 +59,7 @@ int default_error(Verb verb);
 /// Whether its man page has the error.
 bool gives_error(Verb verb, int error);
 
-/// Whether the text is a rule for verbs: its action is `fail`, `completion`, `cq-overrun` or `async`, or it has verb=.
+/// Whether the text is a rule for verbs: it has verb=, or its action is most like one of theirs alone.
 bool is_verb_rule(std::string_view text);
 /// The error is one line, as parse_fault()'s.
 Result<VerbRule, std::string> parse_verb_rule(std::string_view text);

@@ -1,7 +1,8 @@
 // The verbs that a fault can name, each with the errors that its man page has.
 //
 // Solely the list. A row is a name, and the errors, of which the first is meant where none is said: what the verb gives
-// when a resource is short, or what goes wrong most often. Sources: the man pages of libibverbs and librdmacm.
+// when a resource is short, or what goes wrong most often. Sources: the man pages of libibverbs and librdmacm; where
+// one names no errors, those that the kernel's uverbs answer with.
 // Tested by: tests/fabric/verb_rule_test.cc
 #pragma once
 
@@ -51,6 +52,38 @@
   X(alloc_dm, ENOMEM, EINVAL, EOPNOTSUPP)                         \
   X(open_xrcd, ENOMEM, EINVAL)                                    \
   X(create_flow, ENOMEM, EINVAL, EOPNOTSUPP)                      \
+  X(import_pd, ENOENT, EINVAL, ENOMEM)                            \
+  X(import_mr, ENOENT, EINVAL, ENOMEM)                            \
+  X(import_dm, ENOENT, EINVAL, ENOMEM)                            \
+  X(query_gid_table, EINVAL, EOPNOTSUPP)                          \
+  X(get_pkey_index, EINVAL, EIO)                                  \
+  X(query_rt_values, EIO, EOPNOTSUPP)                             \
+  X(alloc_td, ENOMEM, EOPNOTSUPP)                                 \
+  X(dealloc_td, EBUSY, EINVAL)                                    \
+  X(alloc_parent_domain, ENOMEM, EINVAL, EOPNOTSUPP)              \
+  X(alloc_null_mr, ENOMEM, EOPNOTSUPP)                            \
+  X(reg_dm_mr, ENOMEM, EINVAL, EOPNOTSUPP)                        \
+  X(advise_mr, EINVAL, EFAULT, EOPNOTSUPP)                        \
+  X(free_dm, EBUSY, EINVAL)                                       \
+  X(modify_cq, EINVAL, EOPNOTSUPP)                                \
+  X(open_qp, EINVAL, ENOMEM)                                      \
+  X(modify_qp_rate_limit, EINVAL, EOPNOTSUPP)                     \
+  X(query_ece, EOPNOTSUPP, EINVAL)                                \
+  X(set_ece, EOPNOTSUPP, EINVAL)                                  \
+  X(close_xrcd, EBUSY, EINVAL)                                    \
+  X(get_srq_num, EOPNOTSUPP, EINVAL)                              \
+  X(create_wq, ENOMEM, EINVAL, EOPNOTSUPP)                        \
+  X(modify_wq, EINVAL, EOPNOTSUPP)                                \
+  X(destroy_wq, EBUSY, EINVAL)                                    \
+  X(post_wq_recv, ENOMEM, EINVAL)                                 \
+  X(create_rwq_ind_table, ENOMEM, EINVAL, EOPNOTSUPP)             \
+  X(destroy_rwq_ind_table, EBUSY, EINVAL)                         \
+  X(destroy_flow, EINVAL, EIO)                                    \
+  X(create_counters, ENOMEM, EINVAL, EOPNOTSUPP)                  \
+  X(destroy_counters, EBUSY, EINVAL)                              \
+  X(attach_counters_point_flow, EINVAL, EBUSY, EOPNOTSUPP)        \
+  X(read_counters, EINVAL, EOPNOTSUPP)                            \
+  X(init_ah_from_wc, EINVAL, EIO)                                 \
   X(rdma_create_id, ENOMEM, ENODEV, EINVAL)                       \
   X(rdma_destroy_id, EBUSY, EINVAL)                               \
   X(rdma_bind_addr, EADDRINUSE, EADDRNOTAVAIL, EINVAL, ENODEV)    \

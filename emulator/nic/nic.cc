@@ -125,8 +125,12 @@ std::optional<Counter> objection_to_version(const NicState& nic, const wire::Pac
   else if (to == wire::kGsiQpn && reason == Counter::rx_dropped_no_qp && nic.management != nullptr)
     nic.management->management_datagram(now, nic.arrival_port, packet);
   else if (nic.steering.rules.empty() || nic.takes(packet.network().encapsulation()) ||
-           !receive_ethernet(nic, packet.frame(), {}))
-    reason == Counter::rx_dropped_pkey ? nic.refuse_key(packet, reason) : nic.arrival_counters->add(reason);
+           !receive_ethernet(nic, packet.frame(), {})) {
+    if (reason == Counter::rx_dropped_pkey)
+      nic.refuse_key(packet, reason);
+    else
+      nic.arrival_counters->add(reason);
+  }
 }
 
 Sent send_one(NicState& nic, Qp& qp, Time now, TransmitPort& port) {

@@ -3,6 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <set>
+#include <string>
 #include <vector>
 
 using namespace verbena;
@@ -20,6 +21,16 @@ BOOST_AUTO_TEST_CASE(each_row_has_a_name_of_its_own_and_can_be_set_and_read) {
     word.set(settings, 1);
     BOOST_TEST(word.get(settings).value() == 1u, word.name);
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_limits_text_names_what_it_may_be_at_most) {
+  std::size_t limits = 0;
+  for (const NicWord& word : nic_words()) {
+    if (word.of != NicWord::Of::program || word.value != NicValue::number || word.most == 0) continue;
+    BOOST_TEST(word.right.find(std::to_string(word.most)) != std::string_view::npos, word.name);
+    ++limits;
+  }
+  BOOST_TEST(limits == 12U);
 }
 
 BOOST_AUTO_TEST_CASE(a_row_more_is_written_and_applied_with_the_others) {

@@ -142,6 +142,14 @@ BOOST_AUTO_TEST_CASE(what_comes_of_a_completion_adds_up) {
   BOOST_TEST(verdict_of(faults, {.cq = 9}).overruns);
 }
 
+BOOST_AUTO_TEST_CASE(garbage_alone_is_for_what_has_failed) {
+  VerbFaults faults({good("completion nth=1 of=receive status=LOC_LEN_ERR"), good("completion spoiled=yes nth=2")}, 1);
+  BOOST_TEST(verdict_of(faults, kSent).garbage == 0U);
+  BOOST_TEST(verdict_of(faults, {.status = nic::CompletionStatus::flushed}).garbage == 0U);  // the first that fails
+  BOOST_TEST(verdict_of(faults, kReceived).garbage != 0U);  // the second: the rule before it has made it fail
+  BOOST_TEST(faults.counters(1).matched == 2U);
+}
+
 BOOST_AUTO_TEST_CASE(events_are_due_since_the_first_call_and_come_once) {
   VerbFaults faults({good("async event=PORT_ERR port=2 at=1ms"), good("async event=QP_FATAL qp=3-4 device=1 at=2ms")},
                     1);
@@ -152,6 +160,9 @@ BOOST_AUTO_TEST_CASE(events_are_due_since_the_first_call_and_come_once) {
   BOOST_CHECK(!faults.take_event(0, begin));
   const auto port = faults.take_event(0, begin + milliseconds(1));
   BOOST_REQUIRE(port.has_value());
+  BOOST_TEST(faults.counters(0).applied == 0U);
+  faults.event_raised(*port);
+  BOOST_TEST(faults.counters(0).applied == 1U);
   BOOST_CHECK(port->type == nic::AsyncEventType::port_error);
   BOOST_TEST(port->first == 2U);
   BOOST_CHECK(faults.next_event(0) == kNever);
@@ -172,10 +183,19 @@ BOOST_AUTO_TEST_CASE(rules_of_completions_that_mean_nothing_are_refused) {
   BOOST_TEST(is_refused("fail verb=reg_mr status=REM_OP_ERR", "does not belong to fail"));
   BOOST_TEST(is_refused("async at=1s", "needs an event"));
   BOOST_TEST(is_refused("async event=QP_FATAL nth=3", "does not belong to async"));
+  BOOST_TEST(is_refused("async event=PORT_ERR qp=1", "goes with an event of a QP"));
+  BOOST_TEST(is_refused("async event=QP_FATAL cq=1", "goes with an event of a CQ"));
+  BOOST_TEST(is_refused("async event=QP_FATAL port=1", "goes with an event of a port"));
+  BOOST_TEST(is_refused("fial nth=1", "did you mean 'fail'"));
   BOOST_TEST(is_refused("cq-overrun nth=0", "a number from 1"));
   BOOST_TEST(is_verb_rule("cq-overrun nth=1"));
   BOOST_TEST(is_verb_rule("async event=QP_FATAL"));
   BOOST_TEST(!is_verb_rule("delay by=1ms"));
+  BOOST_TEST(!is_verb_rule("dorp 1%"));
+  BOOST_TEST(!is_verb_rule("mark every=10"));
+  BOOST_TEST(!is_verb_rule("nothing-like-it"));
+  for (const std::string_view text : {"fail nth=1", "completion lost=yes", "async at=1s", "complete lost=yes", "asinc"})
+    BOOST_TEST(is_verb_rule(text), text);
 }
 
 BOOST_AUTO_TEST_CASE(a_rule_that_cannot_fit_asks_for_no_judgement) {

@@ -240,6 +240,7 @@ BOOST_AUTO_TEST_CASE(what_is_pinned_is_counted_in_pages_and_ends_at_the_limit) {
   BOOST_TEST(add(10 * kPage, 2 * kPage).ok());
   BOOST_CHECK(add(10 * kPage, 1).error() == VerbsError::no_memory);
   BOOST_TEST(add(10 * kPage, 64 * kPage, kLocalWrite | kOnDemand).ok());
+  BOOST_TEST(nic.register_memory({.pd = pd, .length = 64 * kPage, .access = kLocalWrite, .is_pinned = false}).ok());
   BOOST_CHECK(nic.reregister_memory(across->handle, {.translation = MemoryRegionChange::Translation{0, 3 * kPage, 0}})
                   .error() == VerbsError::no_memory);
   BOOST_TEST(nic.reregister_memory(across->handle, {.translation = MemoryRegionChange::Translation{0, kPage, 0}}).ok());

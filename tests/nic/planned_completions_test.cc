@@ -33,6 +33,8 @@ class Judge final : public CompletionJudge {
   std::optional<PlannedEvent> take_event(Time now) override {
     return event && event_at <= now ? std::exchange(event, std::nullopt) : std::nullopt;
   }
+  void event_raised(const PlannedEvent&) override { ++raised; }
+  int raised = 0;
 };
 
 /// Node 1 sends to node 2, and both have a judge. `event` is node 1's.
@@ -184,6 +186,7 @@ BOOST_AUTO_TEST_CASE(an_event_comes_when_it_is_planned) {
   BOOST_REQUIRE(events.size() == 1U);
   BOOST_CHECK(events[0] == AsyncEventType::qp_fatal);
   BOOST_CHECK(test.pair.a.state() == QpState::error);
+  BOOST_TEST(test.at_sender.raised == 1);
 }
 
 BOOST_AUTO_TEST_CASE(an_event_of_another_qp_leaves_this_one_alone) {
@@ -191,6 +194,16 @@ BOOST_AUTO_TEST_CASE(an_event_of_another_qp_leaves_this_one_alone) {
   test.pair.world.run_for(milliseconds(1));
   BOOST_TEST(test.pair.a.poll_events().empty());
   BOOST_CHECK(test.pair.a.state() == QpState::rts);
+  BOOST_CHECK(!test.at_sender.event);  // it was due, and found nothing
+  BOOST_TEST(test.at_sender.raised == 0);
+}
+
+BOOST_AUTO_TEST_CASE(what_comes_for_the_second_time_goes_with_its_qp) {
+  JudgedPair test;
+  test.at_sender.verdicts = {{.comes_twice = true}};
+  test.send_several(1);
+  BOOST_TEST(test.pair.a.nic().destroy_qp(test.pair.a.qp).ok());
+  BOOST_TEST(test.pair.a.poll_sent().empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_judge_hears_which_completion_it_is) {

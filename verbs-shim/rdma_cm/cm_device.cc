@@ -170,7 +170,10 @@ ssize_t CmDevice::command(int descriptor, ino_t inode, const void* data, std::si
   Call call{descriptor, nullptr, {begin, header.in}, header.out};
   int error = 0;
   if (CallFaults* const plan = CallFaults::plan(); plan != nullptr) [[unlikely]]
-    if (error = plan->before({.verb = fault_name(header.cmd)}); error != 0) return errno = error, -1;
+    if (const int planned = plan->before({.verb = fault_name(header.cmd)}); planned != 0) {
+      errno = planned;
+      return -1;
+    }
   // Who waits in a file of the kernel's has it open until then, whoever closes its descriptor meanwhile (rping does).
   const bool waits = header.cmd == RDMA_USER_CM_CMD_GET_EVENT;
   const host::HeldName own(waits ? ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0) : -1);

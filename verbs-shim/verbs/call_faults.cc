@@ -50,7 +50,14 @@ class CallFaults::DeviceJudge final : public nic::CompletionJudge {
     return plan_.faults_.next_event(device_);
   }
   std::optional<nic::PlannedEvent> take_event(Time now) override {
-    return plan_.judge([&](fabric::VerbFaults& faults) { return faults.take_event(device_, now); });
+    const std::scoped_lock lock(plan_.mutex_);
+    return plan_.faults_.take_event(device_, now);
+  }
+  void event_raised(const nic::PlannedEvent& event) override {
+    plan_.judge([&](fabric::VerbFaults& faults) {
+      faults.event_raised(event);
+      return true;
+    });
   }
 
  private:

@@ -4,6 +4,7 @@
 
 #include "verbs-shim/verbs/boundary.h"
 #include "verbs-shim/verbs/context_ops.h"
+#include "verbs-shim/verbs/fault_boundary.h"
 #include "verbs-shim/verbs/objects.h"
 #include "verbs-shim/verbs/translate.h"
 
@@ -92,9 +93,14 @@ std::uint64_t read_completion_wallclock_ns(ibv_cq_ex* current) {
 
 }  // namespace
 
+VERBENA_FAULT_NAME(start_poll, poll_cq);
+VERBENA_FAULT_NAME(next_poll, poll_cq);
+
 void fill_reading(Cq& cq) {
-  cq.start_poll = verb<start_poll>;
-  cq.next_poll = verb<next_poll>;
+  const CallFaults* const plan = CallFaults::plan();
+  const bool may_fail = plan != nullptr && plan->concerns(fabric::Verb::poll_cq);
+  cq.start_poll = may_fail ? planned_verb<start_poll> : verb<start_poll>;
+  cq.next_poll = may_fail ? planned_verb<next_poll> : verb<next_poll>;
   cq.end_poll = end_poll;
   cq.read_opcode = read_opcode;
   cq.read_vendor_err = read_vendor_err;

@@ -9,6 +9,7 @@
 #include "verbs-shim/verbs/boundary.h"
 #include "verbs-shim/verbs/call_faults.h"
 #include "verbs-shim/verbs/context_ops.h"
+#include "verbs-shim/verbs/newer_verbs.h"
 
 namespace verbena::shim {
 
@@ -70,7 +71,43 @@ VERBENA_FAULT_NAME(dealloc_mw, dealloc_mw);
 VERBENA_FAULT_NAME(alloc_dm, alloc_dm);
 VERBENA_FAULT_NAME(open_xrcd, open_xrcd);
 VERBENA_FAULT_NAME(create_flow, create_flow);
-#undef VERBENA_FAULT_NAME
+VERBENA_FAULT_NAME(reg_mr_ex, reg_mr);
+VERBENA_FAULT_NAME(reg_buf_mr, reg_mr);
+VERBENA_FAULT_NAME(query_port_speed, query_port);
+VERBENA_FAULT_NAME(query_gid_type, query_gid);
+VERBENA_FAULT_NAME(import_pd, import_pd);
+VERBENA_FAULT_NAME(import_mr, import_mr);
+VERBENA_FAULT_NAME(import_dm, import_dm);
+VERBENA_FAULT_NAME(query_gid_table, query_gid_table);
+VERBENA_FAULT_NAME(get_pkey_index, get_pkey_index);
+VERBENA_FAULT_NAME(query_rt_values, query_rt_values);
+VERBENA_FAULT_NAME(alloc_td, alloc_td);
+VERBENA_FAULT_NAME(dealloc_td, dealloc_td);
+VERBENA_FAULT_NAME(alloc_parent_domain, alloc_parent_domain);
+VERBENA_FAULT_NAME(alloc_null_mr, alloc_null_mr);
+VERBENA_FAULT_NAME(reg_dm_mr, reg_dm_mr);
+VERBENA_FAULT_NAME(advise_mr, advise_mr);
+VERBENA_FAULT_NAME(free_dm, free_dm);
+VERBENA_FAULT_NAME(modify_cq, modify_cq);
+VERBENA_FAULT_NAME(open_qp, open_qp);
+VERBENA_FAULT_NAME(modify_qp_rate_limit, modify_qp_rate_limit);
+VERBENA_FAULT_NAME(query_ece, query_ece);
+VERBENA_FAULT_NAME(set_ece, set_ece);
+VERBENA_FAULT_NAME(close_xrcd, close_xrcd);
+VERBENA_FAULT_NAME(get_srq_num, get_srq_num);
+VERBENA_FAULT_NAME(create_wq, create_wq);
+VERBENA_FAULT_NAME(modify_wq, modify_wq);
+VERBENA_FAULT_NAME(destroy_wq, destroy_wq);
+VERBENA_FAULT_NAME(create_rwq_ind_table, create_rwq_ind_table);
+VERBENA_FAULT_NAME(destroy_rwq_ind_table, destroy_rwq_ind_table);
+VERBENA_FAULT_NAME(destroy_flow, destroy_flow);
+VERBENA_FAULT_NAME(create_counters, create_counters);
+VERBENA_FAULT_NAME(destroy_counters, destroy_counters);
+VERBENA_FAULT_NAME(attach_counters_point_flow, attach_counters_point_flow);
+VERBENA_FAULT_NAME(read_counters, read_counters);
+VERBENA_FAULT_NAME(init_ah_from_wc, init_ah_from_wc);
+// Those that are called through slots of other objects than the context are named where they are defined (cq_ex.cc,
+// work_queue.cc).
 
 template <auto kVerb, Answers kAnswers, class Signature = decltype(kVerb)>
 struct FaultBoundary;
@@ -85,8 +122,9 @@ struct FaultBoundary<kVerb, kAnswers, Result (*)(First*, Rest...)> {
  private:
   static int planned_error(First* first) {
     CallFaults* const plan = CallFaults::plan();
-    if (plan == nullptr || first == nullptr) [[likely]]
+    if (plan == nullptr) [[likely]]
       return 0;
+    if (first == nullptr || !plan->concerns(kFaultName<kVerb>)) return 0;  // then nobody looks behind the pointer
     const host::InsideCall inside;
     const int before = errno;
     const int error = host::is_state_lost() ? 0 : plan->before(call_about(kFaultName<kVerb>, first));

@@ -132,7 +132,8 @@ ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t leng
                         {.address = reinterpret_cast<std::uintptr_t>(memory.octets.get()) + offset,
                          .length = length,
                          .iova = 0,
-                         .access = rights_of(access)},
+                         .access = rights_of(access),
+                         .is_pinned = false},
                         nullptr);
   if (mr == nullptr) return nullptr;
   mr->device_memory = object->memory;
@@ -195,7 +196,8 @@ ibv_mr* reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::size_t length, std:
                         {.address = reinterpret_cast<std::uintptr_t>(mapping) + in_page,
                          .length = length,
                          .iova = iova,
-                         .access = rights_of(rights)},
+                         .access = rights_of(rights),
+                         .is_pinned = false},
                         nullptr);
   if (mr == nullptr) {
     const int error = errno;

@@ -6,6 +6,7 @@
 #include "verbs-shim/verbs/boundary.h"
 #include "verbs-shim/verbs/context_ops.h"
 #include "verbs-shim/verbs/domain_memory.h"
+#include "verbs-shim/verbs/fault_boundary.h"
 #include "verbs-shim/verbs/live.h"
 #include "verbs-shim/verbs/objects.h"
 #include "verbs-shim/verbs/process.h"
@@ -34,6 +35,17 @@ int refusal_of(const ibv_context* context, const ibv_wq_init_attr& attributes) {
   return has_flags && (attributes.create_flags & ~std::uint32_t{IBV_WQ_FLAGS_CVLAN_STRIPPING}) != 0 ? EOPNOTSUPP : 0;
 }
 
+}  // namespace
+
+VERBENA_FAULT_NAME(post_wq_receive, post_wq_recv);
+
+namespace {
+/// The slot of a queue.
+decltype(ibv_wq::post_recv) posting() {
+  const CallFaults* const plan = CallFaults::plan();
+  const bool may_fail = plan != nullptr && plan->concerns(fabric::Verb::post_wq_recv);
+  return may_fail ? verb<post_as_planned<&post_wq_receive, ibv_wq, ibv_recv_wr>> : verb<post_wq_receive>;
+}
 }  // namespace
 
 ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* attributes) {
@@ -65,7 +77,7 @@ ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* attributes) {
   queue->handle = made->index;
   queue->state = IBV_WQS_RESET;
   queue->wq_type = IBV_WQT_RQ;
-  queue->post_recv = verb<post_wq_receive>;
+  queue->post_recv = posting();
   Process::instance().enlist(Kind::work_queue, queue, context);
   return queue;
 }

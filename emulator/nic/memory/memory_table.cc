@@ -52,6 +52,12 @@ MemoryTable::Slot* MemoryTable::find_window(std::uint32_t slot) {
   return kind == Kind::window_type1 || kind == Kind::window_type2 ? &slots_[slot] : nullptr;
 }
 
+std::uint64_t MemoryTable::pinned_bytes(const MemoryRegionInit& init) {
+  if (!init.is_pinned || init.is_null || (init.access & kOnDemand) != 0 || init.length == 0) return 0;
+  constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << PageCache::kPageBits) - 1;
+  return ((init.address & kOffsetMask) + init.length + kOffsetMask) & ~kOffsetMask;
+}
+
 std::optional<VerbsError> MemoryTable::objection(const MemoryRegionInit& init, std::uint64_t pinned_before) const {
   if ((init.access & (kRemoteWrite | kRemoteAtomic)) != 0 && (init.access & kLocalWrite) == 0)
     return VerbsError::invalid_argument;
@@ -60,8 +66,7 @@ std::optional<VerbsError> MemoryTable::objection(const MemoryRegionInit& init, s
   if (init.memory != nullptr && init.memory->has_octets() != has_octets_) return VerbsError::invalid_argument;
   const bool is_everything = (init.access & kOnDemand) != 0 && init.length == UINT64_MAX;
   if (init.length > limits_.max_mr_bytes && !is_everything) return VerbsError::no_memory;
-  const bool pins = !init.is_null && (init.access & kOnDemand) == 0;
-  const std::uint64_t wanted = pins ? pinned_bytes(init.address, init.length) : 0;
+  const std::uint64_t wanted = pinned_bytes(init);
   if (wanted != 0 && pinned_bytes_ - pinned_before + wanted > limits_.max_pinned_bytes) return VerbsError::no_memory;
   return std::nullopt;
 }
@@ -77,7 +82,9 @@ void MemoryTable::fill(std::uint32_t slot, const MemoryRegionInit& init) {
   entry.address = init.address;
   entry.memory = init.memory != nullptr ? init.memory : &own_memory_;
   entry.access = init.access | kLocalRead;
-  pinned_bytes_ += entry.pinned_bytes();
+  entry.is_pinned = init.is_pinned;
+  entry.pinned_bytes = pinned_bytes(init);
+  pinned_bytes_ += entry.pinned_bytes;
   if (!paged) return;
   if (pages_.size() <= slot) pages_.resize(slot + 1);
   const std::uint64_t pages = (init.length >> PageCache::kPageBits) + 2;
@@ -100,7 +107,7 @@ Result<PdHandle, VerbsError> MemoryTable::remove(MrHandle handle) {
   if (entry == nullptr) return Failure{VerbsError::invalid_argument};
   if (entry->windows != 0) return Failure{VerbsError::busy};
   const PdHandle pd = entry->pd;
-  pinned_bytes_ -= entry->pinned_bytes();
+  pinned_bytes_ -= entry->pinned_bytes;
   forget_pages(handle.index);
   free_slot(handle.index);
   --regions_;
@@ -117,14 +124,15 @@ Result<PdHandle, VerbsError> MemoryTable::change(MrHandle handle, const MemoryRe
                         .length = entry->length,
                         .iova = entry->iova,
                         .access = wanted.access.value_or(entry->access & ~kLocalRead),
+                        .is_pinned = entry->is_pinned,
                         .memory = entry->memory};
   if (wanted.translation) {
     init.address = wanted.translation->address;
     init.length = wanted.translation->length;
     init.iova = wanted.translation->iova;
   }
-  if (const auto refused = objection(init, entry->pinned_bytes())) return Failure{*refused};
-  pinned_bytes_ -= entry->pinned_bytes();
+  if (const auto refused = objection(init, entry->pinned_bytes)) return Failure{*refused};
+  pinned_bytes_ -= entry->pinned_bytes;
   forget_pages(handle.index);
   fill(handle.index, init);
   return before;

@@ -84,24 +84,6 @@ class MemoryTable {
   static constexpr std::uint32_t kKeyBits = 8;  // the part of a key that changes with every use of a slot
   enum class Kind : std::uint8_t { free, region, paged_region, null_region, window_type1, window_type2 };
 
-  /// The pages of an on-demand region that the NIC knows. Each has one place, which it may lose to another page.
-  struct PageCache {
-    static constexpr std::uint32_t kPageBits = 12;
-    static constexpr std::uint64_t kPagesMax = 1 << 14;
-    struct Page {
-      std::uint64_t tag = 0;  // page number + 1
-      Time due{};             // when it is there
-    };
-    std::vector<Page> pages;  // a power of two
-    std::uint64_t known = 0;
-  };
-
-  /// Of the pages that hold the range.
-  static std::uint64_t pinned_bytes(std::uint64_t address, std::uint64_t length) {
-    constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << PageCache::kPageBits) - 1;
-    return length == 0 ? 0 : (((address & kOffsetMask) + length + kOffsetMask) & ~kOffsetMask);
-  }
-
   struct Slot {
     PdHandle plain_pd;  // whose QPs may use it by what stands here alone; invalid: free, unbound, or for the long way
     std::uint32_t key = 0;
@@ -116,9 +98,9 @@ class MemoryTable {
     std::uint32_t windows = 0;  // a region: bound to it
     std::uint32_t region = 0;   // a bound window: the slot of its region, or 0
     QpHandle qp;                // a bound window of type 2
+    bool is_pinned = false;     // as MemoryRegionInit has it
+    std::uint64_t pinned_bytes = 0;
 
-    /// What it counts for against NicLimits::max_pinned_bytes.
-    std::uint64_t pinned_bytes() const { return kind == Kind::region ? MemoryTable::pinned_bytes(address, length) : 0; }
     /// Nowhere: out of bounds.
     Translation translate(std::uint64_t at, std::uint64_t bytes) const {
       // An address below the region gives an offset beyond its end: iova + length does not wrap (add).
@@ -128,6 +110,18 @@ class MemoryTable {
     }
   };
 
+  /// The pages of an on-demand region that the NIC knows. Each has one place, which it may lose to another page.
+  struct PageCache {
+    static constexpr std::uint32_t kPageBits = 12;
+    static constexpr std::uint64_t kPagesMax = 1 << 14;
+    struct Page {
+      std::uint64_t tag = 0;  // page number + 1
+      Time due{};             // when it is there
+    };
+    std::vector<Page> pages;  // a power of two
+    std::uint64_t known = 0;
+  };
+
   [[gnu::cold]] Translation translate_rare(std::uint32_t key, PdHandle pd, QpHandle qp, std::uint64_t address,
                                            std::uint64_t bytes, std::uint32_t access);
   /// Makes the pages known; each that was not counts as `cause` and takes `delay`. Returns when all of them are there.
@@ -135,6 +129,8 @@ class MemoryTable {
   /// Faults the pages of an access in. False: not all of them are there yet.
   bool fault_in(std::uint32_t slot, std::uint64_t address, std::uint64_t bytes);
   void forget_pages(std::uint32_t slot);
+  /// What it counts for against NicLimits::max_pinned_bytes: all pages that have an octet of it.
+  static std::uint64_t pinned_bytes(const MemoryRegionInit& init);
   /// `pinned_before`: by the region that is about to change.
   std::optional<VerbsError> objection(const MemoryRegionInit& init, std::uint64_t pinned_before) const;
   void fill(std::uint32_t slot, const MemoryRegionInit& init);

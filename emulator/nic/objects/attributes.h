@@ -162,6 +162,7 @@ struct MemoryRegionInit {
   std::uint64_t iova = 0;     // the address that work requests and peers use for the first octet
   std::uint32_t access = 0;
   bool is_null = false;      // no memory: local reads give zeros, what is written vanishes, at any address
+  bool is_pinned = true;     // counts against NicLimits::max_pinned_bytes, unless its pages come on demand
   Memory* memory = nullptr;  // in which they are, and which outlives the region; null: the NIC's own
 };
 struct MemoryRegion {

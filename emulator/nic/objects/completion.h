@@ -63,6 +63,9 @@ enum class SlotOwner : std::uint8_t {
   work_queue,            // likewise
 };
 
+/// Of a work queue: it frees nothing, as one that comes for the second time.
+inline constexpr std::uint32_t kNoSlot = UINT32_MAX;
+
 struct Completion {
   std::uint64_t wr_id = 0;
   CompletionStatus status = CompletionStatus::success;

@@ -5,6 +5,7 @@
 // Tested by: tests/nic/planned_completions_test.cc
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -33,11 +34,12 @@ struct CompletionVerdict {
   Duration delay{};  // it comes so much later, and what follows in its CQ comes behind it
 };
 
-/// An asynchronous event out of the blue. Of a QP, CQ or SRQ: of each of its kind that `first` to `last` names.
+/// An asynchronous event out of the blue. Of a QP or CQ: of each that `first` to `last` names; of an SRQ: of all.
 struct PlannedEvent {
   AsyncEventType type{};
   std::uint32_t first = 0;  // by their owner's numbers; of an event of a port the port
   std::uint32_t last = UINT32_MAX;
+  std::size_t rule = 0;  // the judge's own, which it gets back
 };
 
 class CompletionJudge {
@@ -48,6 +50,8 @@ class CompletionJudge {
   virtual Time next_event() = 0;
   /// One that is due, no more to come of it.
   virtual std::optional<PlannedEvent> take_event(Time now) = 0;
+  /// There was something that it is of, and it was told.
+  virtual void event_raised(const PlannedEvent& event) = 0;
 };
 
 }  // namespace verbena::nic

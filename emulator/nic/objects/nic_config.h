@@ -52,7 +52,7 @@ struct NicLimits {
   std::uint32_t min_rate_kbps = 1;
   std::uint32_t max_rate_kbps = 400'000'000;
   /// Of all regions, in whole pages, as the kernel counts what it pins against RLIMIT_MEMLOCK: memory that two regions
-  /// have counts twice, that of on-demand regions not at all.
+  /// have counts twice; that of on-demand regions, of the device and of a dma-buf does not count.
   std::uint64_t max_pinned_bytes = std::uint64_t{1} << 62;
 
   bool operator==(const NicLimits&) const = default;

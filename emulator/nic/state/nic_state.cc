@@ -165,7 +165,8 @@ void NicState::raise(AsyncEventType type, std::uint32_t object, std::uint64_t co
 
 void NicState::purge_completions(const Qp& qp) {
   const auto is_of_qp = [&](const Completion& completion) {
-    if (completion.qpn != qp.qpn || completion.slot_owner == SlotOwner::work_queue) return false;
+    const bool is_of_work_queue = completion.slot_owner == SlotOwner::work_queue && completion.slot != kNoSlot;
+    if (completion.qpn != qp.qpn || is_of_work_queue) return false;
     if (completion.slot_owner != SlotOwner::shared_receive_queue) return true;
     if (qp.srq == nullptr || completion.slot != qp.srq->handle.index) return false;
     SlotFreeing(*this).free(completion);  // the SRQ lives on

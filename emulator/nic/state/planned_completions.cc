@@ -48,24 +48,40 @@ void follow(NicState& nic, Qp& qp, bool of_receive, CompletionStatus status) {
   nic.flush_send_queue(qp);
 }
 
-void raise_for(NicState& nic, const PlannedEvent& event) {
-  const auto is_named = [&](std::uint32_t number) { return number >= event.first && number <= event.last; };
+/// Whether there was anything that it is of.
+bool raise_for(NicState& nic, const PlannedEvent& event) {
+  if (nic.is_removed) return false;
+  bool is_raised = false;
+  const auto is_named = [&](std::uint32_t number) {
+    const bool is_one = number >= event.first && number <= event.last;
+    is_raised = is_raised || is_one;
+    return is_one;
+  };
   switch (scope_of(event.type)) {
     case EventScope::cq:
-      return nic.cqs.for_each([&](CompletionQueue& cq) {
+      nic.cqs.for_each([&](CompletionQueue& cq) {
         if (is_named(cq.number)) nic.overrun(cq);
       });
+      return is_raised;
     case EventScope::srq:
-      return nic.srqs.for_each([&](SharedReceiveQueue& srq) { nic.raise(event.type, srq.handle.index, srq.context); });
+      nic.srqs.for_each([&](SharedReceiveQueue& srq) {
+        is_raised = true;
+        nic.raise(event.type, srq.handle.index, srq.context);
+      });
+      return is_raised;
     case EventScope::qp:
-      return nic.qps.for_each([&](Qp& qp) {
+      nic.qps.for_each([&](Qp& qp) {
         if (!is_named(qp.number)) return;
         nic.raise(event.type, qp);
         if (is_qp_error(event.type) && qp.state != QpState::reset) nic.enter_error(qp);
       });
+      return is_raised;
     case EventScope::port:
-      return nic.raise(event.type, event.first, 0);
+      if (!nic.config.has_port(event.first)) return false;
+      nic.raise(event.type, event.first, 0);
+      return true;
   }
+  return false;
 }
 
 }  // namespace
@@ -86,9 +102,8 @@ void PlannedCompletions::complete(NicState& nic, CompletionQueue& cq, Completion
   if (!verdict.is_lost) {
     take(nic, cq, {cq.handle, completion, solicited, &of_port, nic.now + verdict.delay});
     if (verdict.comes_twice) {
-      // The first one frees the slot; this one that of a work queue that there is not.
-      completion.slot_owner = SlotOwner::work_queue;
-      completion.slot = UINT32_MAX;
+      completion.slot_owner = SlotOwner::work_queue;  // the first one has freed the slot
+      completion.slot = kNoSlot;
       take(nic, cq, {cq.handle, completion, solicited, &of_port, nic.now + verdict.delay});
     }
   }
@@ -105,7 +120,8 @@ void PlannedCompletions::take(NicState& nic, CompletionQueue& cq, Late one) {
 }
 
 void PlannedCompletions::run(NicState& nic, Time now) {
-  while (const auto event = judge_.take_event(now)) raise_for(nic, *event);
+  while (const auto event = judge_.take_event(now))
+    if (raise_for(nic, *event)) judge_.event_raised(*event);
   const auto is_due = [&](const Late& late) { return late.due <= now; };
   for (auto next = std::ranges::find_if(late_, is_due); next != late_.end();
        next = std::ranges::find_if(late_, is_due)) {

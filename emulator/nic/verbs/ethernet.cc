@@ -32,10 +32,12 @@ void flush(NicState& nic, WorkQueue& queue) {
 }
 
 /// It ends or is reset.
-void purge_completions(WorkQueue& queue) {
-  queue.cq->remove_if([&](const Completion& completion) {
+void purge_completions(NicState& nic, WorkQueue& queue) {
+  const auto is_of_queue = [&](const Completion& completion) {
     return completion.slot_owner == SlotOwner::work_queue && completion.slot == queue.handle.index;
-  });
+  };
+  if (nic.planned != nullptr) nic.planned->remove_if(is_of_queue);
+  queue.cq->remove_if(is_of_queue);
 }
 
 }  // namespace
@@ -84,7 +86,7 @@ VerbsResult<void> Nic::modify_work_queue(WorkQueueHandle handle, WorkQueueState 
   switch (to) {
     case WorkQueueState::reset:
       queue->queue.clear();
-      purge_completions(*queue);
+      purge_completions(nic, *queue);
       break;
     case WorkQueueState::error:
       flush(nic, *queue);
@@ -111,7 +113,7 @@ VerbsResult<void> Nic::destroy_work_queue(WorkQueueHandle handle) {
   WorkQueue* queue = nic.work_queues.find(handle);
   if (queue == nullptr) return Failure{VerbsError::invalid_argument};
   if (queue->users != 0) return Failure{VerbsError::busy};
-  purge_completions(*queue);
+  purge_completions(nic, *queue);
   --queue->cq->users;
   --nic.pds.find(queue->pd)->users;
   nic.work_queues.destroy(*queue);

@@ -20,8 +20,6 @@ namespace {
 constexpr int kEventsAtOnce = 16;
 constexpr int kRoundsMax = 64;  // of kEventsAtOnce, per service()
 
-// What the fabric process is told, with a frame behind it: this octet, and the slot of who it is from.
-
 constexpr const char* kNotReached = "another process is not reached, frames are lost";
 
 std::string kernel_error(const char* what) {

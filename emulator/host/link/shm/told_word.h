@@ -14,8 +14,8 @@
 
 namespace verbena::host {
 
-inline constexpr std::byte kCarried{0x80};
-inline constexpr std::byte kReported{0x81};
+inline constexpr std::byte kCarried{0x80};   // then the slot of who it is from, and a frame
+inline constexpr std::byte kReported{0x81};  // then a KeyReport
 inline constexpr std::size_t kCarriedHeadBytes = 2;
 inline constexpr std::size_t kCarriedFrameBytesMax = 512;
 

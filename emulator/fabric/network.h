@@ -87,6 +87,9 @@ class PortListener {
   virtual void room_changed(std::uint32_t /*host*/) {}
   /// The host's port asks for a pause of these classes, or for its end.
   virtual void pause_sent(std::uint32_t /*host*/, ClassMask /*classes*/) {}
+  /// From submit(): the frame that the host sends is for a group. What hears the group on the host itself is the host's
+  /// to know: the network carries it to the others.
+  virtual void sent_to_group(std::uint32_t /*host*/, std::span<const std::byte> /*frame*/, wire::IcrcState /*icrc*/) {}
 };
 
 /// What a host may hand over now without having more than a few of the largest frames before it.

@@ -49,6 +49,8 @@ bool Network::State::find_destination(Time now, std::uint32_t host, FrameNumber 
       info.destination = kNeighbour;
     return true;
   }
+  if (look.destination.is_multicast() && port_listener != nullptr)
+    port_listener->sent_to_group(host, octets.first(std::min<std::size_t>(info.bytes, octets.size())), info.icrc);
   if (subnet) {
     info.destination = subnet->enter(host, frame);
     return true;

@@ -8,6 +8,11 @@
 #include "wire/pause_frame.h"
 
 namespace verbena::host {
+namespace {
+
+constexpr std::uint8_t kNoSlot = 255;  // of no process (node_directory.h)
+
+}  // namespace
 
 [[gnu::flatten]] bool Delivery::arrived(const fabric::Arrival& arrival) {
   ++moved_;
@@ -74,19 +79,31 @@ void Delivery::hand_to_nic(std::uint32_t host, std::span<const std::byte> frame)
 
 /// Which of the node's processes has joined the group, or takes a datagram of QP1, is known to them.
 bool Delivery::arrived_for_all(const fabric::Arrival& arrival) {
+  const bool is_taken = hand_to_all(arrival, kNoSlot);
+  if (!is_taken) ++nodes_[arrival.host].statistics.nobody;
+  return is_taken;
+}
+
+void Delivery::hand_to_siblings(std::uint32_t host, std::uint8_t sender_slot, std::span<const std::byte> frame,
+                                wire::IcrcState icrc) {
+  const auto qpn = wire::find_destination_qpn(frame, medium_);
+  if (!qpn || *qpn != wire::kMulticastQpn) return;
+  hand_to_all({.time = now_, .host = host, .frame = frame, .icrc = icrc}, sender_slot);
+}
+
+bool Delivery::hand_to_all(const fabric::Arrival& arrival, std::uint8_t but_slot) {
   FabricNode& node = nodes_[arrival.host];
   bool is_taken = false;
   take_calls();  // who called before the frame was sent is one of them
   shm_.list_peers(peers_);
   for (const PeerName& peer : peers_) {
-    if (!(peer.address == node.address)) continue;
+    if (!(peer.address == node.address) || peer.slot == but_slot) continue;
     const nic::Destination destination{node.address, qpn_base_of(peer.slot), node.route_hints[peer.slot]};
     const auto room = shm_.reserve(destination, arrival.frame.size());
     if (!room) continue;
     is_taken = true;
     hand_over(peer.slot, arrival, *room);
   }
-  if (!is_taken) ++node.statistics.nobody;
   return is_taken;
 }
 

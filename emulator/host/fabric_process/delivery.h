@@ -34,9 +34,14 @@ class Delivery final : public fabric::Sink {
   bool arrived(const fabric::Arrival& arrival) override;
   /// To one of the node's processes, for all together are the NIC.
   void hand_to_nic(std::uint32_t host, std::span<const std::byte> frame);
+  /// A group's frame that the process in the slot has sent, to the node's other processes.
+  void hand_to_siblings(std::uint32_t host, std::uint8_t sender_slot, std::span<const std::byte> frame,
+                        wire::IcrcState icrc);
 
  private:
   [[gnu::noinline]] bool arrived_for_all(const fabric::Arrival& arrival);
+  /// To all processes of the node but the one in the slot. Whether anybody is there.
+  bool hand_to_all(const fabric::Arrival& arrival, std::uint8_t but_slot);
   [[gnu::noinline]] bool arrived_without_qp(const fabric::Arrival& arrival);
   [[gnu::noinline]] bool take_calls();
   /// Copies the frame into what the link has reserved for it: nothing when that process's ring is full.

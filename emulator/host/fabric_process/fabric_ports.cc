@@ -106,6 +106,7 @@ bool FabricPorts::arm(Time now) {
 
 std::size_t FabricPorts::turn(const PeerName& peer) {
   sender_ = nodes_.host_of(peer.address);
+  sender_slot_ = peer.slot;
   if (sender_ == FabricNodes::kNoHost) return SIZE_MAX;
   if (back_pressure_.is_paused(now_, sender_)) {
     holds_back_ = true;
@@ -131,7 +132,14 @@ void FabricPorts::frame(std::span<const std::byte> frame, wire::IcrcState icrc) 
   network_.submit(now_, sender_, frame, icrc);
 }
 
-void FabricPorts::look_at_waiting(Time now) {
+/// As an HCA gives such a packet to its own QPs too. Those of the sending process have it from their own NIC.
+void FabricPorts::sent_to_group(std::uint32_t host, std::span<const std::byte> frame, wire::IcrcState icrc) {
+  if (host == sender_) delivery_.hand_to_siblings(host, sender_slot_, frame, icrc);
+}
+
+void FabricPorts::service(Time now) {
+  shm_->control().service();
+  last_words_.pass_on(now_);
   shm_->look_at_waiting(now, [&](const PeerName& peer, Time since) {
     const std::uint32_t host = nodes_.host_of(peer.address);
     if (host == FabricNodes::kNoHost || now - since <= nodes_[host].statistics.not_run) return;

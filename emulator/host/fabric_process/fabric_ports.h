@@ -63,11 +63,7 @@ class FabricPorts final : private PeerSink, private fabric::PortListener {
     if (!holds_back_) shm_->rests(until);
   }
   void disarm() { shm_->disarm(); }
-  void service(Time now) {
-    shm_->control().service();
-    last_words_.pass_on(now_);
-    look_at_waiting(now);
-  }
+  void service(Time now);
   /// What processes tell beside their frames.
   LastWordsQueue& last_words() { return last_words_; }
   /// Of service() only what a frame that arrived during sleep wants.
@@ -103,7 +99,7 @@ class FabricPorts final : private PeerSink, private fabric::PortListener {
   // fabric::PortListener: the processes of the node are to know.
   void port_changed(std::uint32_t host, bool is_up) override;
   void pause_sent(std::uint32_t host, fabric::ClassMask classes) override;
-  void look_at_waiting(Time now);
+  void sent_to_group(std::uint32_t host, std::span<const std::byte> frame, wire::IcrcState icrc) override;
 
   const std::string fabric_;
   std::unique_ptr<ShmPorts> shm_;
@@ -118,6 +114,7 @@ class FabricPorts final : private PeerSink, private fabric::PortListener {
   Time now_{};
   Time room_at_ = kNever;                        // when a port has room again that had none at its last turn
   std::uint32_t sender_ = FabricNodes::kNoHost;  // whose turn it is
+  std::uint8_t sender_slot_ = 0;                 // of its process
   bool holds_back_ = false;                      // in this pass, frames of a node that waits for a process
   std::uint64_t strays_ = 0;                     // of no node's processes
 };

@@ -7,6 +7,9 @@
 // Tested by: tests/cm/kernel_capture_test.cc
 #pragma once
 
+#include <optional>
+#include <span>
+
 #include "wire/layout.h"
 #include "wire/mad.h"
 #include "wire/types.h"
@@ -196,6 +199,20 @@ inline constexpr IpVersions kBothIpVersions{true, true};
 
 using MadHeaderLayout = MadHeaderLayoutOf<MadHeader>;
 static_assert(MadHeaderLayout::bytes == 24);
+
+/// The header of a message between communication managers. Nothing: the datagram is none, or its header is cut off.
+inline std::optional<MadHeader> cm_header_in(std::span<const std::byte> datagram) {
+  if (datagram.size() < MadHeaderLayout::bytes) return std::nullopt;
+  const auto header = MadHeaderLayout::parse(datagram.first<MadHeaderLayout::bytes>());
+  const bool is_message = header.base_version == 1 && header.management_class == kManagementClassCm &&
+                          header.class_version == kCmClassVersion && header.method == kMadMethodSend;
+  return is_message ? std::optional(header) : std::nullopt;
+}
+/// Which message it is.
+inline std::optional<CmAttribute> cm_message_in(std::span<const std::byte> datagram) {
+  const auto header = cm_header_in(datagram);
+  return header ? std::optional(header->attribute) : std::nullopt;
+}
 
 using CmRequestLayout =
     Layout<Field<&CmRequest::local_id, 32>, Field<&CmRequest::reserved4, 32>, Field<&CmRequest::service_id, 64>,

@@ -41,8 +41,7 @@ class FaultCarrier {
     if (verdict.flip_bit || verdict.truncate_to) ++counters.corrupted;
     if (verdict.alters_frame()) way.damage(slot, verdict);
     if (verdict.delay.ns != 0) ++counters.delayed;
-    const std::uint32_t copy = verdict.duplicate ? way.copy(slot) : kNoSlot;
-    if (copy != kNoSlot) ++counters.duplicated;
+    std::uint32_t copy = verdict.copies != 0 ? way.copy(slot) : kNoSlot;
     const bool hold = verdict.reorder_packets != 0 && held_.size() < kHeldFramesMax;
     if (verdict.reorder_packets != 0) ++(hold ? counters.reordered : counters.reorder_refused);
     if (hold) {
@@ -51,7 +50,12 @@ class FaultCarrier {
     } else {
       way.send(now, verdict.delay, slot);
     }
-    if (copy != kNoSlot) way.send(now, verdict.delay, copy);
+    for (std::uint32_t left = verdict.copies; copy != kNoSlot;) {
+      ++counters.duplicated;
+      const std::uint32_t next = --left != 0 ? way.copy(copy) : kNoSlot;
+      way.send(now, verdict.delay, copy);
+      copy = next;
+    }
     if (!hold && !held_.empty()) release_overtaken(now, verdict.flow_id, way);
   }
 

@@ -17,7 +17,7 @@
 namespace verbena::fabric {
 namespace {
 
-constexpr std::array<Named<PacketKind>, 13> kKinds{{{"any", PacketKind::any},
+constexpr std::array<Named<PacketKind>, 24> kKinds{{{"any", PacketKind::any},
                                                     {"write", PacketKind::write},
                                                     {"send", PacketKind::send},
                                                     {"read", PacketKind::read},
@@ -29,7 +29,18 @@ constexpr std::array<Named<PacketKind>, 13> kKinds{{{"any", PacketKind::any},
                                                     {"cm", PacketKind::cm},
                                                     {"cnp", PacketKind::cnp},
                                                     {"rnr-nak", PacketKind::rnr_nak},
-                                                    {"data", PacketKind::data}}};
+                                                    {"data", PacketKind::data},
+                                                    {"cm-req", PacketKind::cm_req},
+                                                    {"cm-mra", PacketKind::cm_mra},
+                                                    {"cm-rej", PacketKind::cm_rej},
+                                                    {"cm-rep", PacketKind::cm_rep},
+                                                    {"cm-rtu", PacketKind::cm_rtu},
+                                                    {"cm-dreq", PacketKind::cm_dreq},
+                                                    {"cm-drep", PacketKind::cm_drep},
+                                                    {"cm-sidr-req", PacketKind::cm_sidr_req},
+                                                    {"cm-sidr-rep", PacketKind::cm_sidr_rep},
+                                                    {"cm-lap", PacketKind::cm_lap},
+                                                    {"cm-apr", PacketKind::cm_apr}}};
 constexpr std::array<Named<FaultDirection>, 3> kDirections{
     {{"tx", FaultDirection::tx}, {"rx", FaultDirection::rx}, {"both", FaultDirection::both}}};
 constexpr std::array<Named<CorruptPlace>, 12> kPlaces{{{"payload", CorruptPlace::payload},
@@ -88,8 +99,8 @@ constexpr std::array kActions{
         "bad with probability p and a bad one good with probability r. Other conditions choose whom it hits, the "
         "times turn with every packet. p and r must be given.",
         "burst-loss p=0.001 r=0.2", lacks_times},
-    FaultActionRow{"duplicate", FaultAction::duplicate, "duplicated", 4, "A second copy goes out behind the packet.",
-                   "duplicate 1%"},
+    FaultActionRow{"duplicate", FaultAction::duplicate, "duplicated", 4,
+                   "A second copy goes out behind the packet, or as many as copies says.", "duplicate 1%"},
     FaultActionRow{"delay", FaultAction::delay, "delayed", 2,
                    "The packet is late, and later ones of its flow may overtake it. by, jitter or both must be given.",
                    "delay by=10us 1%", lacks_time},
@@ -127,6 +138,8 @@ constexpr std::array kWords{
                  "burst-loss p=0.001 r=0.2 bad=0.5"},
     FaultWordRow{"r", FaultAction::burst_loss, Probability{&FaultRule::recovery_ppb},
                  "A bad time turns good with this probability, with each packet.", "burst-loss p=0.5% r=20%"},
+    FaultWordRow{"copies", FaultAction::duplicate, NumberOf{&FaultRule::copies, 1, kCopiesMax},
+                 "So many copies go out behind it; 1 if not said.", "duplicate opcode=cm-dreq copies=100"},
     FaultWordRow{"by", FaultAction::delay, TimeOf{&FaultRule::delay}, "So much later.", "delay by=10us"},
     FaultWordRow{"jitter", FaultAction::delay, TimeOf{&FaultRule::jitter}, "Up to so much later still, evenly spread.",
                  "delay by=10us jitter=5us"},
@@ -194,13 +207,18 @@ constexpr std::array kWords{
         "opcode",
         {},
         OneOf<PacketKind>{&FaultRule::kind, kKinds},
-        "Only packets of this kind. data: sends, writes and read responses, as Lumina calls them; cm: the connection "
-        "manager's, on QP1.",
-        "drop opcode=ack every=2"},
+        "Only packets of this kind. data: sends, writes and read responses, as Lumina calls them; cm: all that goes to "
+        "QP1; cm-req and the like: this message of the connection manager.",
+        "drop opcode=cm-rtu count=1"},
+    FaultWordRow{"skip",
+                 {},
+                 NumberOf{&FaultRule::skip, 0, kCountMax},
+                 "Not the first so many of the packets that fit.",
+                 "drop opcode=cm-req skip=2"},
     FaultWordRow{"every",
                  {},
                  NumberOf{&FaultRule::every, 1, kCountMax},
-                 "Of the packets that fit only each so many-th.",
+                 "Of the packets that fit (behind those that skip lets through) only each so many-th.",
                  "drop every=100"},
     FaultWordRow{"count",
                  {},

@@ -9,6 +9,7 @@
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/fabric/flow_table.h"
 #include "wire/aeth.h"
+#include "wire/management.h"
 
 namespace verbena::fabric {
 namespace {
@@ -24,6 +25,11 @@ wire::Syndrome::Kind syndrome_of(const wire::PacketView& packet) {
 }
 bool is_acknowledge(const wire::PacketView& packet) {
   return packet.opcode().operation == wire::Operation::acknowledge;
+}
+
+bool is_message(wire::CmAttribute message, const wire::PacketView& packet) {
+  return packet.bth().dest_qp == wire::kGsiQpn && packet.opcode().has_deth &&
+         wire::cm_message_in(packet.payload()) == message;
 }
 
 bool is_kind(PacketKind kind, const wire::PacketView& packet) {
@@ -58,6 +64,28 @@ bool is_kind(PacketKind kind, const wire::PacketView& packet) {
     case PacketKind::data:
       return packet.bth().dest_qp != wire::kGsiQpn &&
              (operation == Operation::send || operation == Operation::write || operation == Operation::read_response);
+    case PacketKind::cm_req:
+      return is_message(wire::CmAttribute::request, packet);
+    case PacketKind::cm_mra:
+      return is_message(wire::CmAttribute::message_receipt, packet);
+    case PacketKind::cm_rej:
+      return is_message(wire::CmAttribute::reject, packet);
+    case PacketKind::cm_rep:
+      return is_message(wire::CmAttribute::reply, packet);
+    case PacketKind::cm_rtu:
+      return is_message(wire::CmAttribute::ready_to_use, packet);
+    case PacketKind::cm_dreq:
+      return is_message(wire::CmAttribute::disconnect_request, packet);
+    case PacketKind::cm_drep:
+      return is_message(wire::CmAttribute::disconnect_reply, packet);
+    case PacketKind::cm_sidr_req:
+      return is_message(wire::CmAttribute::service_request, packet);
+    case PacketKind::cm_sidr_rep:
+      return is_message(wire::CmAttribute::service_reply, packet);
+    case PacketKind::cm_lap:
+      return is_message(wire::CmAttribute::load_alternate_path, packet);
+    case PacketKind::cm_apr:
+      return is_message(wire::CmAttribute::alternate_path_response, packet);
   }
   return false;
 }
@@ -94,6 +122,17 @@ bool speaks_of(PacketKind kind, FlowClass flow_class) {
     case PacketKind::atomic:
     case PacketKind::cm:
     case PacketKind::cnp:
+    case PacketKind::cm_req:
+    case PacketKind::cm_mra:
+    case PacketKind::cm_rej:
+    case PacketKind::cm_rep:
+    case PacketKind::cm_rtu:
+    case PacketKind::cm_dreq:
+    case PacketKind::cm_drep:
+    case PacketKind::cm_sidr_req:
+    case PacketKind::cm_sidr_rep:
+    case PacketKind::cm_lap:
+    case PacketKind::cm_apr:
       return flow_class == FlowClass::requests;
   }
   return false;
@@ -351,7 +390,7 @@ void FaultPlan::apply(std::size_t index, const wire::PacketView& packet, std::ui
       verdict.drop = true;
       break;
     case FaultAction::duplicate:
-      verdict.duplicate = true;
+      verdict.copies = std::max(verdict.copies, rule.copies);
       break;
     case FaultAction::delay:
       verdict.delay = verdict.delay + rule.delay +
@@ -389,7 +428,9 @@ FaultVerdict FaultPlan::judge(const wire::PacketView& packet) {
     const PacketRecord& record = records[entry.table];
     if (!fits(index, packet, record)) continue;
     ++entry.counters.matched;
-    if (entry.counters.matched % entry.rule.every != 0 || entry.counters.applied >= entry.rule.count_max) continue;
+    if (entry.counters.matched <= entry.rule.skip) continue;
+    const std::uint64_t turn = entry.counters.matched - entry.rule.skip;
+    if (turn % entry.rule.every != 0 || entry.counters.applied >= entry.rule.count_max) continue;
     const std::uint64_t packet_key = mix_all(
         {state_->key, record.flow_hash, static_cast<std::uint64_t>(record.flow_class), record.index, entry.serial});
     if (!strikes(index, packet_key)) continue;

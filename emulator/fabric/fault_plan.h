@@ -41,7 +41,7 @@ Result<FaultRule, std::string> parse_fault(std::string_view text);
 /// alter_frame() (alter_frame.h) carries out what changes the frame itself.
 struct FaultVerdict {
   bool drop = false;
-  bool duplicate = false;
+  std::uint32_t copies = 0;  // beside the frame itself
   bool repair_icrc = false;
   Duration delay{0};
   std::uint32_t reorder_packets = 0;  // 0: not held

@@ -14,6 +14,7 @@ namespace verbena::fabric {
 /// Probabilities are integers, parts per billion: the same on every machine.
 inline constexpr std::uint32_t kCertainPpb = 1'000'000'000;
 inline constexpr std::uint32_t kReorderPacketsMax = 1000;
+inline constexpr std::uint32_t kCopiesMax = 1000;
 /// A packet held for reordering leaves after this time at the latest, so that the last one of a burst is not held for
 /// ever.
 inline constexpr Duration kReorderHoldDefault = milliseconds(1);
@@ -34,7 +35,19 @@ enum class PacketKind : std::uint8_t {
   cm,
   cnp,
   rnr_nak,
-  data
+  data,
+  // Messages of the connection manager.
+  cm_req,
+  cm_mra,
+  cm_rej,
+  cm_rep,
+  cm_rtu,
+  cm_dreq,
+  cm_drep,
+  cm_sidr_req,
+  cm_sidr_rep,
+  cm_lap,
+  cm_apr
 };
 enum class FaultDirection : std::uint8_t { tx, rx, both };
 enum class CorruptPlace : std::uint8_t {
@@ -73,11 +86,13 @@ struct FaultRule {
   std::optional<Range> rounds;              // of the message's transmission, from 1
   MessagePart part = MessagePart::any;
   PacketKind kind = PacketKind::any;
+  std::uint32_t skip = 0;  // so many that fit are let through first
   std::uint32_t every = 1;
   std::uint32_t count_max = UINT32_MAX;
   FaultDirection direction = FaultDirection::tx;
   Duration delay{0};                        // delay by=
   Duration jitter{0};                       // delay jitter=
+  std::uint32_t copies = 1;                 // duplicate copies=
   std::uint32_t packets = 1;                // reorder by=
   Duration hold_max = kReorderHoldDefault;  // reorder within=
   CorruptPlace place = CorruptPlace::anywhere;

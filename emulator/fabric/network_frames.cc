@@ -200,7 +200,7 @@ FaultVerdict Network::State::judge(Time now, DirectionNumber number, FrameNumber
                                has_rules ? faults.plan.struck() : std::span<const std::uint32_t>{});
     }
   verdict.drop = verdict.drop || decision.drop;
-  verdict.duplicate = verdict.duplicate || decision.duplicate;
+  if (decision.duplicate) verdict.copies = std::max(verdict.copies, std::uint32_t{1});
   verdict.delay = verdict.delay + decision.delay;
   const std::string_view comment = verdict.comment.empty() ? std::string_view(decision.comment) : verdict.comment;
   if (!comment.empty()) info.comment = comment_number(comment);

@@ -280,7 +280,7 @@ BOOST_AUTO_TEST_CASE(a_comment_names_the_gravest_fault) {
   const auto packet = wire::parse_frame(frame);
   const FaultVerdict verdict = plan.judge(*packet);
   BOOST_TEST(verdict.comment == "verbena: corrupted by fault 'corrupt where=header'");
-  BOOST_TEST(verdict.duplicate);
+  BOOST_TEST(verdict.copies == 1u);
   BOOST_TEST(verdict.delay.ns == 1000);
   Plan nothing("drop psn=1");
   BOOST_TEST(nothing.judge({}).clean());

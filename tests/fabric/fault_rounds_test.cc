@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(a_rule_goes_on_counting_when_others_come_and_go) {
     if (psn == 7) plan.replace({counted});
     const FaultVerdict verdict = judge(plan, {.opcode = rc(OperationCode::send_only), .psn = 1000 + psn});
     if (verdict.drop) dropped.push_back(psn);
-    BOOST_TEST(verdict.duplicate == (psn == 5));  // the flow's first packet for the rule that came then
+    BOOST_TEST(verdict.copies == (psn == 5 ? 1u : 0u));  // the flow's first packet for the rule that came then
   }
   const std::vector<std::uint32_t> expected{3, 5, 7};
   BOOST_TEST(dropped == expected, boost::test_tools::per_element());

@@ -221,6 +221,23 @@ BOOST_AUTO_TEST_CASE(what_is_not_roce_passes_untouched) {
   BOOST_TEST(cable.model.submit(at_us(0), std::vector<std::byte>(wire::kFrameBytesMax + 1)).lost);
 }
 
+BOOST_AUTO_TEST_CASE(a_frame_comes_as_often_as_its_copies_say) {
+  Cable cable({"duplicate copies=5 count=1"}, {.pool_frames = 64});
+  cable.send(at_us(0), 0);
+  cable.send(at_us(1), 1);
+  BOOST_TEST(cable.arrived(at_us(1000)).size() == 7u);
+  BOOST_TEST(cable.model.counters().duplicated == 5u);
+}
+
+BOOST_AUTO_TEST_CASE(copies_that_find_no_room_are_not_made) {
+  Cable cable({"duplicate copies=1000 count=1"}, {.pool_frames = 64});
+  cable.send(at_us(0), 0);
+  const std::size_t arrived = cable.arrived(at_us(100'000)).size();
+  BOOST_TEST(arrived == 64u);
+  BOOST_TEST(cable.model.counters().duplicated == arrived - 1);
+  BOOST_TEST(cable.model.idle());
+}
+
 BOOST_AUTO_TEST_CASE(everything_that_goes_in_comes_out_or_is_accounted_for) {
   Cable cable({"drop 5%", "duplicate 5%", "delay by=20us 5%", "reorder by=4 5%", "corrupt 5%"}, {.pool_frames = 64});
   std::uint64_t arrived = 0;

@@ -14,8 +14,10 @@ VerbFaults::VerbFaults(std::vector<VerbRule> rules, std::uint64_t seed) : seed_(
 
 namespace {
 
+constexpr std::uint16_t kConsumerDefined = 28;  // IBTA vol 1, 12.6.7.2
+
 bool is_of_calls(const VerbRule& rule) {
-  return rule.action == VerbAction::fail || rule.action == VerbAction::delay;
+  return rule.action == VerbAction::fail || rule.action == VerbAction::delay || rule.action == VerbAction::kill;
 }
 bool is_of_completions(const VerbRule& rule) {
   return rule.action == VerbAction::completion || rule.action == VerbAction::cq_overrun;
@@ -39,6 +41,28 @@ bool fits(const VerbRule& rule, const nic::JudgedCompletion& completion, std::ui
   return !rule.qps || rule.qps->contains(completion.qp);
 }
 
+ConnectionStep step_of(const VerbRule& rule) {
+  switch (rule.end) {
+    case PlannedEnd::none:  // reject
+      return ConnectionStep::request;
+    case PlannedEnd::address_error:
+      return ConnectionStep::address;
+    case PlannedEnd::route_error:
+      return ConnectionStep::route;
+    case PlannedEnd::connect_error:
+    case PlannedEnd::unreachable:
+    case PlannedEnd::rejected:
+      return ConnectionStep::answer;
+    case PlannedEnd::multicast_error:
+      return ConnectionStep::member;
+  }
+  return ConnectionStep::request;
+}
+bool fits(const VerbRule& rule, ConnectionStep step, std::uint32_t device) {
+  if (rule.action != VerbAction::reject && rule.action != VerbAction::cm_event) return false;
+  return step_of(rule) == step && (!rule.devices || rule.devices->contains(device));
+}
+
 }  // namespace
 
 bool VerbFaults::concerns(Verb verb) const {
@@ -56,7 +80,9 @@ bool VerbFaults::may_hit(const nic::JudgedCompletion& completion, std::uint32_t 
 }
 
 bool VerbFaults::concerns_completions() const {
-  return std::ranges::any_of(entries_, [](const Entry& entry) { return !is_of_calls(entry.rule); });
+  return std::ranges::any_of(entries_, [](const Entry& entry) {
+    return is_of_completions(entry.rule) || entry.rule.action == VerbAction::async;
+  });
 }
 
 /// Of what fits: it counts, whatever becomes of it, and chance and order say whether it is hit.
@@ -83,12 +109,28 @@ VerbVerdict VerbFaults::judge(const VerbCall& call, Time now) {
     Entry& entry = entries_[i];
     if (verdict.error != 0 && entry.rule.action == VerbAction::fail) continue;
     if (!fits(entry.rule, call) || !strikes(entry, i, now)) continue;
-    if (entry.rule.action == VerbAction::delay)
+    if (entry.rule.action == VerbAction::kill)
+      verdict.kills = true;
+    else if (entry.rule.action == VerbAction::delay)
       verdict.delay = verdict.delay + entry.rule.delay;
     else
       verdict.error = entry.rule.error != 0 ? entry.rule.error : default_error(call.verb);
   }
   return verdict;
+}
+
+ConnectionVerdict VerbFaults::judge(ConnectionStep step, std::uint32_t device, Time now) {
+  if (!began_) began_ = now;
+  struck_.clear();
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    Entry& entry = entries_[i];
+    const VerbRule& rule = entry.rule;
+    if (!fits(rule, step, device) || !strikes(entry, i, now)) continue;
+    const PlannedEnd end = rule.action == VerbAction::reject ? PlannedEnd::rejected : rule.end;
+    if (end == PlannedEnd::rejected) return {.end = end, .reason = rule.reason != 0 ? rule.reason : kConsumerDefined};
+    return {.end = end, .error = rule.error != 0 ? rule.error : default_error(end)};
+  }
+  return {};
 }
 
 nic::CompletionVerdict VerbFaults::judge(const nic::JudgedCompletion& of, std::uint32_t device, Time now) {

@@ -25,9 +25,25 @@ struct VerbCall {
   std::uint32_t device = 0;
 };
 
+/// What the connection manager has to say to the program.
+enum class ConnectionStep : std::uint8_t {
+  request,  // of a peer, to a listener
+  address,  // that was asked for is there
+  route,    // the same
+  answer,   // the peer's yes to a request
+  member,   // of a group
+};
+/// What it says instead.
+struct ConnectionVerdict {
+  PlannedEnd end = PlannedEnd::none;  // none: what was due
+  int error = 0;                      // errno value, of all but `rejected`
+  std::uint16_t reason = 0;           // of `rejected`
+};
+
 struct VerbVerdict {
-  int error = 0;      // it fails with this errno; 0: it is done
-  Duration delay{0};  // first so much time passes
+  int error = 0;       // it fails with this errno; 0: it is done
+  Duration delay{0};   // first so much time passes
+  bool kills = false;  // the process ends here
 };
 
 class VerbFaults {
@@ -46,6 +62,9 @@ class VerbFaults {
   /// Of a call that is about to be done. All rules are asked; the first one that fails it says with what, delays add
   /// up.
   VerbVerdict judge(const VerbCall& call, Time now);
+
+  /// The same of news for the program, by the device: the first rule that hits says what is said instead.
+  ConnectionVerdict judge(ConnectionStep step, std::uint32_t device, Time now);
 
   /// The same of a completion of the device: its status, twice and so on add up; of several statuses the first counts.
   nic::CompletionVerdict judge(const nic::JudgedCompletion& completion, std::uint32_t device, Time now);

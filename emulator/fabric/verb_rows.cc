@@ -24,7 +24,7 @@ using Flag = rule_value::YesNo<VerbRule>;
 using Status = nic::CompletionStatus;
 using Event = nic::AsyncEventType;
 using Value = std::variant<Chance, Numbers, Number, TimeSpan, Flag, Choice<Verb>, Choice<int>, Choice<Status>,
-                           Choice<Event>, Choice<CompletionOf>>;
+                           Choice<Event>, Choice<CompletionOf>, Choice<PlannedEnd>, Choice<std::uint16_t>>;
 using Given = std::span<const std::string_view>;
 
 constexpr std::array kVerbs{Named<Verb>{"any", Verb::any},
@@ -67,6 +67,7 @@ constexpr std::array kErrnos{Named<int>{"EPERM", EPERM},
                              Named<int>{"EOVERFLOW", EOVERFLOW},
                              Named<int>{"EOPNOTSUPP", EOPNOTSUPP},
                              Named<int>{"ENETDOWN", ENETDOWN},
+                             Named<int>{"ENETUNREACH", ENETUNREACH},
                              Named<int>{"ETIMEDOUT", ETIMEDOUT},
                              Named<int>{"ECONNREFUSED", ECONNREFUSED},
                              Named<int>{"EHOSTUNREACH", EHOSTUNREACH},
@@ -78,6 +79,50 @@ constexpr std::span<const Named<Status>> kFailures = std::span(kCompletionStatus
 constexpr std::array kQueues{Named<CompletionOf>{"send", CompletionOf::send},
                              Named<CompletionOf>{"receive", CompletionOf::receive}};
 
+constexpr std::array kEnds{Named<PlannedEnd>{"ADDR_ERROR", PlannedEnd::address_error},
+                           Named<PlannedEnd>{"ROUTE_ERROR", PlannedEnd::route_error},
+                           Named<PlannedEnd>{"CONNECT_ERROR", PlannedEnd::connect_error},
+                           Named<PlannedEnd>{"UNREACHABLE", PlannedEnd::unreachable},
+                           Named<PlannedEnd>{"REJECTED", PlannedEnd::rejected},
+                           Named<PlannedEnd>{"MULTICAST_ERROR", PlannedEnd::multicast_error}};
+
+/// IBTA vol 1, 12.6.7.2: the reasons of a REJ.
+using Reason = Named<std::uint16_t>;
+constexpr std::array kReasons{Reason{"no-qp", 1},
+                              Reason{"no-eec", 2},
+                              Reason{"no-resources", 3},
+                              Reason{"timeout", 4},
+                              Reason{"unsupported", 5},
+                              Reason{"invalid-communication-id", 6},
+                              Reason{"invalid-communication-instance", 7},
+                              Reason{"invalid-service-id", 8},
+                              Reason{"invalid-transport-type", 9},
+                              Reason{"stale-connection", 10},
+                              Reason{"no-rdc", 11},
+                              Reason{"invalid-gid", 12},
+                              Reason{"invalid-lid", 13},
+                              Reason{"invalid-sl", 14},
+                              Reason{"invalid-traffic-class", 15},
+                              Reason{"invalid-hop-limit", 16},
+                              Reason{"invalid-packet-rate", 17},
+                              Reason{"invalid-alternate-gid", 18},
+                              Reason{"invalid-alternate-lid", 19},
+                              Reason{"invalid-alternate-sl", 20},
+                              Reason{"invalid-alternate-traffic-class", 21},
+                              Reason{"invalid-alternate-hop-limit", 22},
+                              Reason{"invalid-alternate-packet-rate", 23},
+                              Reason{"port-and-cm-redirection", 24},
+                              Reason{"port-redirection", 25},
+                              Reason{"invalid-mtu", 26},
+                              Reason{"insufficient-responder-resources", 27},
+                              Reason{"consumer-defined", 28},
+                              Reason{"invalid-rnr-retry", 29},
+                              Reason{"duplicate-communication-id", 30},
+                              Reason{"invalid-class-version", 31},
+                              Reason{"invalid-flow-label", 32},
+                              Reason{"invalid-alternate-flow-label", 33},
+                              Reason{"vendor-option", 35}};
+
 struct ActionRow {
   std::string_view name;
   VerbAction value;
@@ -86,15 +131,17 @@ struct ActionRow {
   std::string_view (*lacks)(const VerbRule& rule, Given given) = nullptr;
 };
 /// A set of actions.
-using Actions = std::uint8_t;
+using Actions = std::uint16_t;
 constexpr Actions in(std::initializer_list<VerbAction> actions) {
   Actions set = 0;
   for (const VerbAction action : actions) set = static_cast<Actions>(set | 1u << static_cast<unsigned>(action));
   return set;
 }
-constexpr Actions kCalls = in({VerbAction::fail, VerbAction::delay});
+constexpr Actions kCalls = in({VerbAction::fail, VerbAction::delay, VerbAction::kill});
 constexpr Actions kCompletions = in({VerbAction::completion, VerbAction::cq_overrun});
-constexpr Actions kCounted = kCalls | kCompletions;
+constexpr Actions kConnections = in({VerbAction::reject, VerbAction::cm_event});
+constexpr Actions kCounted = kCalls | kCompletions | kConnections;
+constexpr Actions kOfQps = kCalls | kCompletions | in({VerbAction::async});
 constexpr Actions kAll = kCounted | in({VerbAction::async});
 struct WordRow {
   std::string_view name;
@@ -105,7 +152,7 @@ struct WordRow {
 
   bool belongs_to(VerbAction action) const { return (actions & in({action})) != 0; }
   /// Not of one kind of action alone.
-  bool is_condition() const { return (actions & kCounted) == kCounted; }
+  bool is_condition() const { return (actions & kOfQps) == kOfQps || (actions & kCounted) == kCounted; }
 };
 struct VerbTable {
   using Rule = VerbRule;
@@ -116,6 +163,17 @@ struct VerbTable {
 
 std::string_view lacks_verb(const VerbRule&, Given given) {
   return std::ranges::find(given, "verb") == given.end() ? "fail needs a verb: verb=create_cq, or verb=any" : "";
+}
+std::string_view lacks_where(const VerbRule&, Given given) {
+  return std::ranges::find(given, "verb") == given.end() ? "kill needs a verb: verb=rdma_accept, or verb=any" : "";
+}
+std::string_view lacks_end(const VerbRule& rule, Given given) {
+  const auto is_given = [&](std::string_view word) { return std::ranges::find(given, word) != given.end(); };
+  if (rule.end == PlannedEnd::none) return "cm-event needs an event: event=ROUTE_ERROR";
+  if (is_given("reason") && rule.end != PlannedEnd::rejected) return "reason goes with event=REJECTED";
+  if (is_given("errno") && rule.end == PlannedEnd::rejected)
+    return "REJECTED has a reason and no errno: reason=stale-connection";
+  return "";
 }
 std::string_view lacks_time(const VerbRule& rule, Given) {
   return rule.delay.ns == 0 ? "delay of a verb needs a time: by=50ms" : "";
@@ -147,6 +205,11 @@ constexpr std::array kActions{
         "fail verb=create_cq nth=2 errno=ENOMEM", lacks_verb},
     ActionRow{"delay", VerbAction::delay, "The call takes so much longer, and is done as ever. by must be given.",
               "delay verb=modify_qp by=50ms", lacks_time},
+    ActionRow{
+        "kill", VerbAction::kill,
+        "The program dies in this call, before it is done, of SIGKILL. Its node's kernel says to its peers what it "
+        "says for a process that was killed.",
+        "kill verb=rdma_accept", lacks_where},
     ActionRow{"completion", VerbAction::completion,
               "A completion is another one than it would have been: it fails, comes late, twice, spoiled or never; "
               "several of these at once, too. The QP follows the status: a reliable one goes to the error state and is "
@@ -159,13 +222,37 @@ constexpr std::array kActions{
         "async", VerbAction::async,
         "An asynchronous event, without its cause. Those that tell of an error of a QP or CQ take it to its error "
         "state; the others change nothing but what the program hears.",
-        "async event=QP_FATAL qp=0 at=2s", lacks_event}};
+        "async event=QP_FATAL qp=0 at=2s", lacks_event},
+    ActionRow{
+        "reject", VerbAction::reject,
+        "A REQ that comes for a listener of the program is answered with a REJ, and a SIDR_REQ with a SIDR_REP that "
+        "refuses: the program does not hear of it, and its peer hears RDMA_CM_EVENT_REJECTED (of UD UNREACHABLE).",
+        "reject reason=stale-connection count=1"},
+    ActionRow{"cm-event", VerbAction::cm_event,
+              "The program hears this event of librdmacm instead of the one that was due; the peer hears what it would "
+              "after such a failure.",
+              "cm-event event=ROUTE_ERROR nth=2", lacks_end}};
 
 constexpr std::uint64_t kCountMax = 1'000'000'000;
 
 constexpr std::array kWords{
     WordRow{"errno", in({VerbAction::fail}), Choice<int>{&VerbRule::error, kErrnos},
             "With this error; the verb's most usual one if not said.", "fail verb=reg_mr errno=EFAULT"},
+    WordRow{
+        "event", in({VerbAction::cm_event}), Choice<PlannedEnd>{&VerbRule::end, kEnds},
+        "ADDR_ERROR instead of ADDR_RESOLVED, ROUTE_ERROR instead of ROUTE_RESOLVED, MULTICAST_ERROR instead of "
+        "MULTICAST_JOIN; CONNECT_ERROR, UNREACHABLE or REJECTED instead of the peer's yes to rdma_connect. It must be "
+        "given.",
+        "cm-event event=UNREACHABLE count=2"},
+    WordRow{
+        "errno", in({VerbAction::cm_event}), Choice<int>{&VerbRule::error, kErrnos},
+        "With this status, as a negative number; ETIMEDOUT if not said, of CONNECT_ERROR and MULTICAST_ERROR EINVAL.",
+        "cm-event event=ADDR_ERROR errno=ENETUNREACH"},
+    WordRow{"reason", kConnections, Choice<std::uint16_t>{&VerbRule::reason, kReasons},
+            "With this reason of the specification's table, which is the event's status; consumer-defined (28) if not "
+            "said. "
+            "Of UD: no-qp, invalid-service-id, or a rejection.",
+            "reject reason=invalid-service-id"},
     WordRow{"by", in({VerbAction::delay}), TimeSpan{&VerbRule::delay}, "So much longer.", "delay verb=reg_mr by=5ms"},
     WordRow{"verb", kCalls, Choice<Verb>{&VerbRule::verb, kVerbs}, "Calls of this verb.", "fail verb=post_send nth=10"},
     WordRow{"status", in({VerbAction::completion}), Choice<Status>{&VerbRule::status, kFailures},
@@ -195,12 +282,12 @@ constexpr std::array kWords{
     WordRow{"cq", kCompletions | in({VerbAction::async}), Numbers{&VerbRule::cqs, 0, 0xffffff},
             "Only of these CQs, counted from 0 in the order in which the program made them on the device.",
             "completion cq=1 every=100 by=1ms"},
-    WordRow{"qp", kAll, Numbers{&VerbRule::qps, 0, 0xffffff},
+    WordRow{"qp", kOfQps, Numbers{&VerbRule::qps, 0, 0xffffff},
             "Only calls about these QPs, or their completions, counted from 0 in the order in which the program made "
             "them on the device.",
             "fail verb=post_send qp=1"},
     WordRow{"nth", kCounted, Numbers{&VerbRule::calls, 1, kCountMax},
-            "Only these calls or completions, from 1, of those that fit the other conditions.",
+            "Only these calls, completions or answers, from 1, of those that fit the other conditions.",
             "fail verb=reg_mr nth=3-5"},
     WordRow{"device", kAll, Numbers{&VerbRule::devices, 0, 255}, "Only of these devices of the node, from 0.",
             "fail verb=open_device device=1"},
@@ -232,6 +319,10 @@ int default_error(Verb verb) {
   return kErrors[static_cast<std::size_t>(verb)].of[0];
 }
 
+int default_error(PlannedEnd end) {
+  return end == PlannedEnd::connect_error || end == PlannedEnd::multicast_error ? EINVAL : ETIMEDOUT;
+}
+
 bool gives_error(Verb verb, int error) {
   const auto& known = kErrors[static_cast<std::size_t>(verb)].of;
   return verb == Verb::any || (error != 0 && std::ranges::find(known, error) != known.end());
@@ -254,7 +345,7 @@ Result<VerbRule, std::string> parse_verb_rule(std::string_view text) {
 }
 
 std::string warning_of(const VerbRule& rule) {
-  if (rule.error == 0 || gives_error(rule.verb, rule.error)) return "";
+  if (rule.action != VerbAction::fail || rule.error == 0 || gives_error(rule.verb, rule.error)) return "";
   const auto name = std::ranges::find(kErrnos, rule.error, &Named<int>::value);
   std::string known;
   for (const int error : kErrors[static_cast<std::size_t>(rule.verb)].of)

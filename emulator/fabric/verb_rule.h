@@ -21,8 +21,18 @@
 
 namespace verbena::fabric {
 
-enum class VerbAction : std::uint8_t { fail, delay, completion, cq_overrun, async };
+enum class VerbAction : std::uint8_t { fail, delay, kill, completion, cq_overrun, async, reject, cm_event };
 enum class CompletionOf : std::uint8_t { either, send, receive };
+/// What the connection manager says instead of what was due: events of rdma_get_cm_event(3).
+enum class PlannedEnd : std::uint8_t {
+  none,
+  address_error,    // instead of the address
+  route_error,      // instead of the route
+  connect_error,    // these three instead of the peer's answer to rdma_connect
+  unreachable,      // ...
+  rejected,         // ...
+  multicast_error,  // instead of the membership
+};
 
 struct VerbRule {
   VerbAction action = VerbAction::fail;
@@ -48,12 +58,17 @@ struct VerbRule {
   nic::AsyncEventType event{};
   Duration at{0};  // since the first call of any verb
   std::uint32_t port = 1;
-  std::string text;      // as written
-  std::uint32_t id = 0;  // its owner's, to tell it from another with the same text
+  // Of connections.
+  PlannedEnd end = PlannedEnd::none;
+  std::uint16_t reason = 0;  // of REJ (IBTA vol 1, 12.6.7.2); 0: consumer defined
+  std::string text;          // as written
+  std::uint32_t id = 0;      // its owner's, to tell it from another with the same text
 };
 
 /// The verb's name as the man pages have it, without "ibv_"; calls of librdmacm with their "rdma_".
 std::string_view verb_name(Verb verb);
+/// What the connection manager answers with unless a rule says otherwise: an errno value.
+int default_error(PlannedEnd end);
 /// What the verb gives unless a rule says otherwise.
 int default_error(Verb verb);
 /// Whether its man page has the error.

@@ -217,3 +217,51 @@ BOOST_AUTO_TEST_CASE(a_time_counts_from_where_it_begins) {
   BOOST_TEST(faults.judge(VerbCall{.verb = Verb::reg_mr}, Time{0} + milliseconds(2)).error == 0);
   BOOST_TEST(faults.judge(VerbCall{.verb = Verb::reg_mr}, Time{0} + milliseconds(3)).error == ENOMEM);
 }
+
+BOOST_AUTO_TEST_CASE(news_of_connections_are_replaced) {
+  VerbFaults faults({good("reject reason=stale-connection nth=2"), good("cm-event event=ADDR_ERROR errno=ENETUNREACH"),
+                     good("cm-event event=UNREACHABLE device=1"), good("cm-event event=REJECTED")},
+                    1);
+  const Time now{};
+  BOOST_CHECK(faults.judge(ConnectionStep::request, 0, now).end == PlannedEnd::none);
+  BOOST_TEST(faults.struck().empty());
+  const ConnectionVerdict refused = faults.judge(ConnectionStep::request, 0, now);
+  BOOST_CHECK(refused.end == PlannedEnd::rejected);
+  BOOST_TEST(refused.reason == 10);
+  BOOST_TEST(faults.struck().size() == 1U);
+  const ConnectionVerdict address = faults.judge(ConnectionStep::address, 0, now);
+  BOOST_CHECK(address.end == PlannedEnd::address_error);
+  BOOST_TEST(address.error == ENETUNREACH);
+  BOOST_CHECK(faults.judge(ConnectionStep::route, 0, now).end == PlannedEnd::none);
+  const ConnectionVerdict elsewhere = faults.judge(ConnectionStep::answer, 1, now);
+  BOOST_CHECK(elsewhere.end == PlannedEnd::unreachable);
+  BOOST_TEST(elsewhere.error == ETIMEDOUT);
+  const ConnectionVerdict here = faults.judge(ConnectionStep::answer, 0, now);
+  BOOST_CHECK(here.end == PlannedEnd::rejected);
+  BOOST_TEST(here.reason == 28);
+  BOOST_CHECK(faults.judge(ConnectionStep::member, 0, now).end == PlannedEnd::none);
+  BOOST_TEST(!faults.may_hit(VerbCall{.verb = Verb::rdma_connect}));  // they are no calls
+  BOOST_TEST(!faults.concerns_completions());
+}
+
+BOOST_AUTO_TEST_CASE(a_call_kills) {
+  VerbFaults faults({good("kill verb=rdma_accept nth=2")}, 1);
+  BOOST_TEST(!faults.judge(VerbCall{.verb = Verb::rdma_accept}, Time{}).kills);
+  BOOST_TEST(!faults.judge(VerbCall{.verb = Verb::rdma_connect}, Time{}).kills);
+  BOOST_TEST(faults.judge(VerbCall{.verb = Verb::rdma_accept}, Time{}).kills);
+}
+
+BOOST_AUTO_TEST_CASE(rules_of_connections_that_mean_nothing_are_refused) {
+  BOOST_TEST(is_refused("kill", "needs a verb"));
+  BOOST_TEST(is_refused("cm-event", "needs an event"));
+  BOOST_TEST(is_refused("cm-event event=ADDR_ERROR reason=no-qp", "goes with event=REJECTED"));
+  BOOST_TEST(is_refused("cm-event event=REJECTED errno=EIO", "has a reason and no errno"));
+  BOOST_TEST(is_refused("cm-event event=QP_FATAL", "use one of ADDR_ERROR"));
+  BOOST_TEST(is_refused("reject reason=stale", "did you mean 'stale-connection'"));
+  BOOST_TEST(is_refused("reject qp=1", "does not belong to reject"));
+  BOOST_TEST(is_verb_rule("reject"));
+  BOOST_TEST(is_verb_rule("cm-event event=UNREACHABLE"));
+  BOOST_TEST(is_verb_rule("kil nth=1"));
+  BOOST_TEST(!is_verb_rule("reorder by=3"));
+  BOOST_TEST(warning_of(good("cm-event event=ADDR_ERROR errno=EPERM")).empty());
+}

@@ -9,6 +9,7 @@
 
 #include "emulator/host/node/identity.h"
 #include "verbs-shim/rdma_cm/commands.h"
+#include "verbs-shim/rdma_cm/planned_news.h"
 #include "verbs-shim/verbs/translate.h"
 
 namespace verbena::shim::rdma_cm {
@@ -88,7 +89,7 @@ int resolve_to(Endpoints& endpoints, Id& id, const Address& source, const Addres
   id.device_port = from;
   id.state = IdState::address_resolved;
   fill_path(id, engine);
-  report(id, UserEvent::address_resolved);
+  report_address(id);
   return 0;
 }
 
@@ -162,7 +163,7 @@ int Commands::resolve_route(const Call& call) {
     return error;
   }
   id->state = IdState::route_resolved;
-  report(*id, UserEvent::route_resolved);
+  report_route(*id);
   return 0;
 }
 

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "verbs-shim/rdma_cm/planned_news.h"
+
 namespace verbena::shim::rdma_cm {
 namespace {
 
@@ -122,13 +124,16 @@ void Endpoints::take_path_answer(Id& id, const host::SaAnswer& answer) {
   if (answer.status != 0) return report(id, UserEvent::route_error, answer.status);
   take_path(answer.record, id.path);
   id.next_hop = id.path.next_hop;
-  report(id, UserEvent::route_resolved);
+  report_route(id);
 }
 
 void Endpoints::take_group_answer(Id& id, MulticastGroup& group, const host::SaAnswer& answer) {
   if (answer.status == 0) {
     const GroupPath joined = group_path(answer.record);
-    return report_joined(id, group, joined.path, joined.qkey);
+    const int planned = planned_group_error(id);
+    if (planned == 0) return report_joined(id, group, joined.path, joined.qkey);
+    leave(id, group);
+    return report_lost(id, group, -planned);
   }
   group.request = 0;
   report_lost(id, group, answer.status);
@@ -162,6 +167,7 @@ void Endpoints::take_request(DevicePort& at, const cm::Event& event) {
   };
   Id* const listener = ids_.by_serial(event.context);
   if (listener == nullptr || listener->backlog == 0) return refuse();
+  if (refuse_as_planned(at, event)) return;
   const std::uint64_t listener_serial = listener->serial;
   Id* const id = ids_.make(listener->channel, listener->port_space, listener->qp_type);
   if (id == nullptr) return refuse();
@@ -198,6 +204,8 @@ void Endpoints::take_request(DevicePort& at, const cm::Event& event) {
 }
 
 void Endpoints::take_answer(Id& id, const cm::Event& event) {
+  const bool may_be_yes = event.type == cm::EventType::reply || event.type == cm::EventType::service_reply;
+  if (may_be_yes && fail_answer_as_planned(id, event)) return;
   rdma_ucm_event_resp response{};
   response.uid = id.uid;
   response.id = id.handle;

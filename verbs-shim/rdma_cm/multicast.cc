@@ -7,6 +7,7 @@
 #include "emulator/host/node/node_directory.h"
 #include "verbs-shim/rdma_cm/administration.h"
 #include "verbs-shim/rdma_cm/commands.h"
+#include "verbs-shim/rdma_cm/planned_news.h"
 #include "wire/roce_v1.h"
 
 namespace verbena::shim::rdma_cm {
@@ -55,7 +56,11 @@ int Commands::join(Id& id, const Call& call, const Joining& wanted) {
     const int error = endpoints_.ask(*id.device_port, join_request(asker, address, id, join_state), group.request);
     if (error != 0) return error;
   } else {
-    report_joined(id, group, static_group_path(id, wanted.group), default_qkey(id));
+    const int planned = planned_group_error(id);
+    if (planned == 0)
+      report_joined(id, group, static_group_path(id, wanted.group), default_qkey(id));
+    else
+      report_lost(id, group, -planned);
   }
   id.groups.push_back(group);
   response.id = group.handle;

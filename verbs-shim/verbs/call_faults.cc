@@ -1,6 +1,8 @@
 #include "verbs-shim/verbs/call_faults.h"
 
 #include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <ctime>
 #include <utility>
@@ -88,7 +90,12 @@ int CallFaults::before(const fabric::VerbCall& call) {
   const auto verdict = judge(
       [&](fabric::VerbFaults& faults) { return faults.judge(call, faults.needs_time() ? host::clock_now() : Time{}); });
   if (verdict.delay.ns > 0) wait(verdict.delay);
+  if (verdict.kills) ::kill(::getpid(), SIGKILL);
   return verdict.error;
+}
+
+fabric::ConnectionVerdict CallFaults::instead_of(fabric::ConnectionStep step, std::uint32_t device) {
+  return judge([&](fabric::VerbFaults& faults) { return faults.judge(step, device, host::clock_now()); });
 }
 
 fabric::VerbCall call_about(fabric::Verb verb, const ibv_device* device) {

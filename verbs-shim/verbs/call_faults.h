@@ -36,6 +36,8 @@ class CallFaults {
 
   /// Waits for as long as the rules say. Returns the errno with which the call is to fail; 0: it is to be done.
   int before(const fabric::VerbCall& call);
+  /// What librdmacm's connection manager is to say instead of the step that a device's port has come to.
+  fabric::ConnectionVerdict instead_of(fabric::ConnectionStep step, std::uint32_t device);
   bool concerns(fabric::Verb verb) const { return faults_.concerns(verb); }
 
   /// What the NIC of the device is to ask about its completions. Null: no rule speaks of any. It lives as long as this.

@@ -39,6 +39,7 @@ std::unique_ptr<Rule> make_cnp_interval(const RegionTable&);
 std::unique_ptr<Rule> make_qp_rate(const RegionTable&);
 std::unique_ptr<Rule> make_mark_echo(const RegionTable&);
 std::unique_ptr<Rule> make_cm_psn(const RegionTable&);
+std::unique_ptr<Rule> make_cm_state(const RegionTable&);
 
 namespace {
 
@@ -118,6 +119,10 @@ constexpr std::array kRules = {
     RuleRow{{"cm-psn", "IBTA 12.7.31", "each side's first request has the PSN that the other side's REQ or REP says"},
             kDatagram | kRequestContent,
             make_cm_psn},
+    RuleRow{{"cm-state", "IBTA 12.9 (states of a connection)",
+             "messages of a connection name what REQ and REP announce; those sent again are the same"},
+            kDatagram,
+            make_cm_state},
 };
 
 }  // namespace

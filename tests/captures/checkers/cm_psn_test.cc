@@ -3,9 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <functional>
 
-#include "captures/read/capture.h"
-#include "tests/captures/checkers/checked_traffic.h"
-#include "tests/support/places.h"
+#include "tests/captures/checkers/kernel_rping.h"
 #include "wire/management.h"
 
 using namespace verbena;
@@ -13,41 +11,6 @@ using namespace verbena::test;
 using checkers::Seen;
 
 namespace {
-
-// Where things lie in an Ethernet frame with IPv4.
-constexpr std::size_t kBth = 14 + 20 + 8;
-constexpr std::size_t kMad = kBth + 12 + 8;
-constexpr std::size_t kAttribute = kMad + 17;
-constexpr std::size_t kMessage = kMad + wire::MadHeaderLayout::bytes;
-constexpr std::size_t kRequestPsn = kMessage + 44;
-constexpr std::size_t kReplyPsn = kMessage + 20;
-
-// In the capture: REQ, REP, RTU, the client's SEND and its ACK, the server's READ request and the response.
-constexpr std::size_t kRequest = 0, kReply = 1, kClientsFirst = 3, kServersFirst = 5;
-
-const wire::Gid kServer = wire::Gid::from_ipv4(0x0a4d0002);
-
-using Trace = std::vector<Sighting>;
-
-/// As seen on the way.
-Trace rping() {
-  const auto capture = captures::Capture::open(data_file("06-rping_cm.pcap"));
-  BOOST_REQUIRE(capture.ok());
-  Trace trace;
-  for (const captures::Packet& packet : capture->packets()) {
-    const auto octets = packet.captured.bytes;
-    trace.push_back({packet.time, {octets.begin(), octets.end()}, Seen::passing});
-  }
-  return trace;
-}
-
-/// The same, captured at the server.
-Trace rping_at_server() {
-  Trace trace = rping();
-  for (Sighting& sighting : trace)
-    sighting.seen = wire::parse_frame(sighting.frame)->source() == kServer ? Seen::sent : Seen::delivered;
-  return trace;
-}
 
 struct Verdict {
   std::uint64_t judged = 0, unjudged = 0, violations = 0;

@@ -122,13 +122,13 @@ class RuleReader {
     for (const ActionRow& row : table_.actions)
       if (row.name == words.front()) action_ = &row;
     if (action_ == nullptr)
-      return fail("unknown action " + rule_text::quote(words.front()) + ": use one of " + action_names() +
-                  did_you_mean(words.front(), names_in(table_.actions)));
+      return fail_at(words.front(), "unknown action " + rule_text::quote(words.front()) + ": use one of " +
+                                        action_names() + did_you_mean(words.front(), names_in(table_.actions)));
     rule_.action = action_->value;
     for (std::size_t i = 0; i < words.size(); ++i) {
       rule_.text += (i == 0 ? "" : " ") + std::string(words[i]);
       if (i == 0) continue;
-      if (const Error error = take_word(words[i])) return fail(*error);
+      if (const Error error = take_word(words[i])) return fail_at(words[i], *error);
     }
     if (action_->lacks != nullptr)
       if (const std::string_view lacking = action_->lacks(rule_, seen_); !lacking.empty())
@@ -142,6 +142,10 @@ class RuleReader {
 
   Failure<std::string> fail(const std::string& what) const {
     return Failure<std::string>{rule_text::failure(text_, what)};
+  }
+  /// Of one word of the text; it says in which column, from 1.
+  Failure<std::string> fail_at(std::string_view word, const std::string& what) const {
+    return fail("column " + std::to_string(word.data() - text_.data() + 1) + ": " + what);
   }
 
   Error take_word(std::string_view word) {

@@ -57,14 +57,15 @@ std::string links_text(const FabricSnapshot& seen, const FabricSnapshot* before,
   return text;
 }
 
-/// Of a fabric whose ports have paused each other.
+/// Of a fabric whose ports have paused each other, or wait for each other's credits.
 std::string pauses_text(const FabricSnapshot& seen) {
-  if (seen.network.pause_frames == 0) return "";
+  const std::string deadlock = seen.deadlock ? fmt::format("deadlock: {}\n", host::deadlock_text(seen)) : "";
+  if (seen.network.pause_frames == 0) return deadlock;
   std::string text =
       fmt::format("{}, {} given up by the watchdog, {} of lossless classes lost\n",
                   wire::counted(seen.network.pause_frames, "pause frame"),
                   wire::counted(seen.network.pause_storms, "port"), wire::counted(seen.network.lossless_lost, "frame"));
-  if (seen.deadlock) text += fmt::format("deadlock: {}\n", host::deadlock_text(seen));
+  text += deadlock;
   for (std::size_t i = 0; i < seen.links.size(); ++i) {
     const fabric::PauseStatistics& pauses = seen.links[i].pauses;
     for (std::size_t traffic_class = 0; traffic_class < fabric::kTrafficClasses; ++traffic_class)

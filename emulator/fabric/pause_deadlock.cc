@@ -20,7 +20,8 @@ std::string PauseDeadlock::text(const Topology& topology) const {
     const std::uint32_t to = link.backward ? cable.a : cable.b;
     return topology.vertices[from].name + "->" + topology.vertices[to].name;
   };
-  std::string text = "class " + std::to_string(traffic_class) + ": ";
+  std::string text = topology.medium == wire::Medium::infiniband ? "lane " : "class ";
+  text += std::to_string(traffic_class) + ": ";
   for (const LinkId link : links) text += name(link) + " waits for ";
   return text + name(links.front());
 }

@@ -475,11 +475,12 @@ void RealRun::add_fabric_checks(const host::FabricSnapshot& seen, Outcome& outco
   if (!scenario_.topology.qos) return;
   outcome.pause_frames = seen.network.pause_frames;
   outcome.pause_storms = seen.network.pause_storms;
+  const std::string_view clause = scenario_.topology.medium == wire::Medium::infiniband ? "IBTA 7.9" : "802.1Q 36";
   const auto add = [&](std::string_view rule, std::uint64_t number, const std::string& text) {
     reports.rows.push_back({std::string(rule), number});
     if (number == 0) return;
     outcome.violations_total += number;
-    outcome.violations.push_back({outcome.elapsed, std::string(rule), "802.1Q 36", text});
+    outcome.violations.push_back({outcome.elapsed, std::string(rule), std::string(clause), text});
     reports.first = text;
   };
   const bool has_faults = std::any_of(outcome.faults.begin(), outcome.faults.end(),

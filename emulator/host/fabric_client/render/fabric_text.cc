@@ -52,7 +52,7 @@ std::string pair_name(const FabricSnapshot& snapshot, std::size_t pair) {
 std::string deadlock_text(const FabricSnapshot& snapshot) {
   const fabric::PauseDeadlock& deadlock = *snapshot.deadlock;
   const auto name = [&](fabric::LinkId link) { return link_name(snapshot, 2 * link.cable + (link.backward ? 1 : 0)); };
-  std::string text = fmt::format("class {}: ", deadlock.traffic_class);
+  std::string text = fmt::format("{} {}: ", snapshot.subnet ? "lane" : "class", deadlock.traffic_class);
   for (const fabric::LinkId link : deadlock.links) text += name(link) + " waits for ";
   return text + name(deadlock.links.front());
 }

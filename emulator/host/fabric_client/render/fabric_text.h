@@ -25,7 +25,7 @@ std::string subnet_text(const FabricSubnet& subnet);
 std::string link_name(const FabricSnapshot& snapshot, std::size_t link);
 /// "n1->n2", of a pair that is cut off.
 std::string pair_name(const FabricSnapshot& snapshot, std::size_t pair);
-/// "class 3: s1->s2 waits for s2->s1 waits for s1->s2"; there is a deadlock.
+/// "class 3: s1->s2 waits for s2->s1 waits for s1->s2", on InfiniBand "lane 3: ..."; there is a deadlock.
 std::string deadlock_text(const FabricSnapshot& snapshot);
 /// "LID 8 and 2 more go round: s1->s2 s2->s3 s3->s1", one of the snapshot's.
 std::string loop_text(const FabricSnapshot& snapshot, const fabric::ForwardingLoop& loop);

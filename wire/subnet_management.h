@@ -62,6 +62,8 @@ inline constexpr std::uint16_t kAttributeMulticastForwarding = 0x1b;
 inline constexpr std::uint16_t kAttributeSmInfo = 0x20;
 /// 16.1.2
 inline constexpr std::uint16_t kAttributePortCounters = 0x12;
+inline constexpr std::uint16_t kAttributePortReceiveErrorDetails = 0x15;
+inline constexpr std::uint16_t kAttributePortTransmitDiscardDetails = 0x16;
 inline constexpr std::uint16_t kAttributePortCountersExtended = 0x1d;
 
 enum class NodeType : std::uint8_t { channel_adapter = 1, switch_ = 2, router = 3 };
@@ -366,6 +368,45 @@ using PortCountersLayout =
            Field<&PortCounters::receive_words, 32>, Field<&PortCounters::transmit_packets, 32>,
            Field<&PortCounters::receive_packets, 32>, Field<&PortCounters::transmit_wait, 32>>;
 static_assert(PortCountersLayout::bytes == 44);
+
+/// 16.1.4.1
+struct PortReceiveErrorDetails {
+  std::uint8_t reserved0 = 0;
+  std::uint8_t port = 0;
+  std::uint16_t select = 0;
+  std::uint16_t local_physical_errors = 0;
+  std::uint16_t malformed_packets = 0;
+  std::uint16_t buffer_overruns = 0;
+  std::uint16_t lid_mapping_errors = 0;
+  std::uint16_t lane_mapping_errors = 0;
+  std::uint16_t looping_errors = 0;
+};
+using PortReceiveErrorDetailsLayout =
+    Layout<Field<&PortReceiveErrorDetails::reserved0, 8>, Field<&PortReceiveErrorDetails::port, 8>,
+           Field<&PortReceiveErrorDetails::select, 16>, Field<&PortReceiveErrorDetails::local_physical_errors, 16>,
+           Field<&PortReceiveErrorDetails::malformed_packets, 16>, Field<&PortReceiveErrorDetails::buffer_overruns, 16>,
+           Field<&PortReceiveErrorDetails::lid_mapping_errors, 16>,
+           Field<&PortReceiveErrorDetails::lane_mapping_errors, 16>,
+           Field<&PortReceiveErrorDetails::looping_errors, 16>>;
+static_assert(PortReceiveErrorDetailsLayout::bytes == 16);
+
+/// 16.1.4.2
+struct PortTransmitDiscardDetails {
+  std::uint8_t reserved0 = 0;
+  std::uint8_t port = 0;
+  std::uint16_t select = 0;
+  std::uint16_t inactive_discards = 0;
+  std::uint16_t neighbor_mtu_discards = 0;
+  std::uint16_t switch_life_discards = 0;
+  std::uint16_t head_of_queue_discards = 0;
+};
+using PortTransmitDiscardDetailsLayout =
+    Layout<Field<&PortTransmitDiscardDetails::reserved0, 8>, Field<&PortTransmitDiscardDetails::port, 8>,
+           Field<&PortTransmitDiscardDetails::select, 16>, Field<&PortTransmitDiscardDetails::inactive_discards, 16>,
+           Field<&PortTransmitDiscardDetails::neighbor_mtu_discards, 16>,
+           Field<&PortTransmitDiscardDetails::switch_life_discards, 16>,
+           Field<&PortTransmitDiscardDetails::head_of_queue_discards, 16>>;
+static_assert(PortTransmitDiscardDetailsLayout::bytes == 12);
 
 /// 16.1.4.11
 struct PortCountersExtended {

@@ -83,7 +83,7 @@ Duration NetworkLanes::life_at(DirectionNumber number) const {
 /// As the switch is told to: no rule of lossless lanes is broken.
 void NetworkLanes::drop(Time now, DirectionNumber number, FrameNumber frame) {
   taken(now, frame);
-  if (network_.subnet) network_.subnet->is_discarded(number);
+  if (network_.subnet) network_.subnet->is_discarded(number, &PortTraffic::sent_life_discards);
   ++network_.directions[number].lost;
   ++network_.statistics.lost;
   network_.comment(frame, kTooLongAtHead);

@@ -71,7 +71,9 @@ void NetworkQos::enqueue(Time now, DirectionNumber number, FrameNumber frame) {
   }
   if (leads_nowhere(network_, number) || info.bytes > direction.frame_bytes_max) {
     if (network_.lanes) network_.lanes->taken(now, frame);
-    if (network_.subnet) network_.subnet->is_discarded(number);
+    if (network_.subnet)
+      network_.subnet->is_discarded(number, leads_nowhere(network_, number) ? &PortTraffic::sent_inactive_discards
+                                                                            : &PortTraffic::sent_mtu_discards);
     // It takes its time all the same, so that a host's sender without a window does not send for ever at once.
     if (!is_from_switch(number) && direction.has_room_at(now) == now)
       direction.wire_free = std::max(direction.wire_free, now) + direction.time_for(info.bytes);
@@ -346,7 +348,7 @@ void NetworkQos::lose_all(Time now, DirectionNumber number) {
     while (port.egress.frames_of(traffic_class) != 0) {
       const FrameNumber frame = port.egress.pop(now, traffic_class, network_.pool);
       if (is_from_switch(number)) release(now, number, frame);
-      if (network_.subnet) network_.subnet->is_discarded(number);
+      if (network_.subnet) network_.subnet->is_discarded(number, &PortTraffic::sent_inactive_discards);
       network_.end(now, number, frame, FrameEvent::vanished);
     }
   }

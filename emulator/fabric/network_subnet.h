@@ -59,11 +59,17 @@ struct PortTraffic {
   std::uint64_t received_multicast_packets = 0;
   /// There was something to send, and no credit: PortXmitWait. Of the lane that has waited longest.
   Duration sent_wait{};
-  std::uint64_t sent_discards = 0;           // the port was not active, the packet too long, or a head too old
+  std::uint64_t sent_discards = 0;           // for one of the next three reasons, or it had no lane at its host
+  std::uint64_t sent_inactive_discards = 0;  // the port was not active
+  std::uint64_t sent_mtu_discards = 0;       // it was longer than what the other end takes
+  std::uint64_t sent_life_discards = 0;      // as the head of a queue it was too old
   std::uint64_t symbol_errors = 0;           // each damaged packet is one
   std::uint64_t receive_errors = 0;          // its VCRC was wrong
   std::uint64_t remote_errors = 0;           // an earlier port found it damaged, and a switch had sent it on
-  std::uint64_t relay_errors = 0;            // no way out for it, or the one by which it came; no lane
+  std::uint64_t relay_errors = 0;            // the sum of the next three
+  std::uint64_t unknown_lid_errors = 0;      // there was no way out for it
+  std::uint64_t lane_errors = 0;             // there was no lane
+  std::uint64_t looping_errors = 0;          // its way out was the one by which it came
   std::uint64_t sent_constraint_errors = 0;  // the port's P_Keys kept it back
   std::uint64_t received_constraint_errors = 0;
   std::uint64_t misdirected = 0;  // came to a host for a LID that its port has not; no PMA counts these

@@ -195,8 +195,11 @@ void SubnetForwarding::relay(Time now, DirectionNumber number, FrameNumber frame
   const Switch& at = switches_[network_.directions[number].to - network_.topology.hosts];
   ways_.clear();
   const bool is_for_group = lrh_of(frame).destination.is_multicast();
-  const bool is_known = is_for_group ? find_group_ways(in, at, frame) : find_way(in, at, frame);
-  if (!is_known) ++in.traffic.relay_errors;
+  const auto error = is_for_group ? find_group_ways(in, at, frame) : find_way(in, at, frame);
+  if (error != nullptr) {
+    ++in.traffic.relay_errors;
+    ++(in.traffic.*error);
+  }
   if (ways_.empty()) return drop(now, number, frame, kNoWay);
   network_.note(now, number, network_.pool.info(frame), FrameEvent::delivered);
   network_.show(now, number, frame, FrameEvent::delivered);
@@ -210,24 +213,25 @@ void SubnetForwarding::relay(Time now, DirectionNumber number, FrameNumber frame
   send(now, ways_.back(), frame);
 }
 
-/// False: the switch cannot relay it. Back to where it came from it cannot either (PortSwLoopingErrors, 16.1.4.1).
-bool SubnetForwarding::find_way(Port& in, const Switch& at, FrameNumber frame) {
+/// Null: the switch can relay it. Back to where it came from it cannot (16.1.4.1).
+SubnetForwarding::RelayError SubnetForwarding::find_way(Port& in, const Switch& at, FrameNumber frame) {
   const std::uint16_t lid = lrh_of(frame).destination.value();
   const std::uint8_t port = lid < at.forwarding.size() ? at.forwarding[lid] : UINT8_MAX;
   const DirectionNumber out = way_of(at, port);
-  if (out == kNoDirection || port == in.number) return false;
-  return add_way(in, out, frame);
+  if (out == kNoDirection) return &PortTraffic::unknown_lid_errors;
+  if (port == in.number) return &PortTraffic::looping_errors;
+  return add_way(in, out, frame) ? nullptr : &PortTraffic::lane_errors;
 }
 
-bool SubnetForwarding::find_group_ways(Port& in, const Switch& at, FrameNumber frame) {
+SubnetForwarding::RelayError SubnetForwarding::find_group_ways(Port& in, const Switch& at, FrameNumber frame) {
   const std::size_t group = lrh_of(frame).destination.value() - wire::kLidMulticastMin.value();
-  if (group >= at.groups.size() || at.groups[group].empty()) return false;
+  if (group >= at.groups.size() || at.groups[group].empty()) return &PortTraffic::unknown_lid_errors;
   bool has_lanes = true;
   for (const std::uint8_t port : at.groups[group]) {
     const DirectionNumber out = way_of(at, port);
     if (out != kNoDirection && port != in.number) has_lanes = add_way(in, out, frame) && has_lanes;
   }
-  return has_lanes;
+  return has_lanes ? nullptr : &PortTraffic::lane_errors;
 }
 
 /// False: it has no lane there.
@@ -321,7 +325,7 @@ void SubnetForwarding::discard_waiting(Time now, DirectionNumber number) {
     const auto lane = static_cast<TrafficClass>(i);
     while (egress.frames_of(lane) != 0) {
       const FrameNumber frame = egress.pop(now, lane, network_.pool);
-      is_discarded(number);
+      is_discarded(number, &PortTraffic::sent_inactive_discards);
       drop(now, number, frame, kNotActive);
     }
   }

@@ -40,8 +40,11 @@ class SubnetForwarding {
   std::optional<TrafficClass> choose(Time now, DirectionNumber number, EgressPort& egress);
   /// Its transmission by the direction begins.
   void leaves(DirectionNumber number, FrameNumber frame);
-  /// It was to leave by the direction.
-  void is_discarded(DirectionNumber number) { ++ports_[number].traffic.sent_discards; }
+  /// It was to leave by the direction; the reason is one of the counters of discards.
+  void is_discarded(DirectionNumber number, std::uint64_t PortTraffic::* reason) {
+    ++ports_[number].traffic.sent_discards;
+    ++(ports_[number].traffic.*reason);
+  }
   Duration head_of_queue_life(DirectionNumber number) const;
   /// As NetworkSubnet::loops(). In forwarding_loops.cc.
   std::vector<ForwardingLoop> loops(std::size_t most) const;
@@ -86,8 +89,9 @@ class SubnetForwarding {
   DirectionNumber way_of(const Switch& from, std::uint8_t port) const;
   DirectionNumber data_way(std::size_t from, std::uint32_t lid) const;
   void relay(Time now, DirectionNumber number, FrameNumber frame);
-  bool find_way(Port& in, const Switch& at, FrameNumber frame);
-  bool find_group_ways(Port& in, const Switch& at, FrameNumber frame);
+  using RelayError = std::uint64_t PortTraffic::*;
+  RelayError find_way(Port& in, const Switch& at, FrameNumber frame);
+  RelayError find_group_ways(Port& in, const Switch& at, FrameNumber frame);
   /// The packet may leave by `out`, and in which lane. False: that is counted.
   bool add_way(Port& in, DirectionNumber out, FrameNumber frame);
   void send(Time now, Way way, FrameNumber frame);

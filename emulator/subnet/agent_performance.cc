@@ -36,7 +36,14 @@ constexpr std::uint64_t PortTotals::* kCounters[] = {&PortTotals::transmit_packe
                                                      &PortTotals::receive_switch_relay_errors,
                                                      &PortTotals::transmit_constraint_errors,
                                                      &PortTotals::receive_constraint_errors,
-                                                     &PortTotals::vl15_dropped};
+                                                     &PortTotals::vl15_dropped,
+                                                     &PortTotals::local_physical_errors,
+                                                     &PortTotals::inactive_discards,
+                                                     &PortTotals::neighbor_mtu_discards,
+                                                     &PortTotals::head_of_queue_discards,
+                                                     &PortTotals::lid_mapping_errors,
+                                                     &PortTotals::lane_mapping_errors,
+                                                     &PortTotals::looping_errors};
 static_assert(sizeof(PortTotals) == std::size(kCounters) * sizeof(std::uint64_t), "each counter is in the list");
 
 void add(PortTotals& sum, const PortTotals& one) {
@@ -61,6 +68,12 @@ std::optional<Datagram> PerformanceAgent::process(const Datagram& request) {
       break;
     case wire::kAttributePortCountersExtended:
       header.status = port_counters_extended(data, is_set);
+      break;
+    case wire::kAttributePortReceiveErrorDetails:
+      header.status = receive_error_details(data, is_set);
+      break;
+    case wire::kAttributePortTransmitDiscardDetails:
+      header.status = transmit_discard_details(data, is_set);
       break;
     default:
       header.status = wire::kStatusBadAttribute;
@@ -173,6 +186,53 @@ std::uint16_t PerformanceAgent::port_counters_extended(std::span<std::byte> data
                                           .multicast_transmit_packets = totals.multicast_transmit_packets,
                                           .multicast_receive_packets = totals.multicast_receive_packets},
                                          octets);
+  return 0;
+}
+
+std::uint16_t PerformanceAgent::receive_error_details(std::span<std::byte> data, bool is_set) {
+  const auto octets = data.first<wire::PortReceiveErrorDetailsLayout::bytes>();
+  const auto asked = wire::PortReceiveErrorDetailsLayout::parse(octets);
+  if (!totals_of(asked.port)) return wire::kStatusBadValue;
+  if (is_set) {
+    const auto clear = [&](unsigned bit, std::uint64_t PortTotals::* counter, std::uint64_t value) {
+      if ((asked.select >> bit & 1) != 0) set(asked.port, counter, value);
+    };
+    clear(0, &PortTotals::local_physical_errors, asked.local_physical_errors);
+    clear(3, &PortTotals::lid_mapping_errors, asked.lid_mapping_errors);
+    clear(4, &PortTotals::lane_mapping_errors, asked.lane_mapping_errors);
+    clear(5, &PortTotals::looping_errors, asked.looping_errors);
+  }
+  const PortTotals totals = *totals_of(asked.port);
+  wire::PortReceiveErrorDetailsLayout::emit({.port = asked.port,
+                                             .select = asked.select,
+                                             .local_physical_errors = held<std::uint16_t>(totals.local_physical_errors),
+                                             .lid_mapping_errors = held<std::uint16_t>(totals.lid_mapping_errors),
+                                             .lane_mapping_errors = held<std::uint16_t>(totals.lane_mapping_errors),
+                                             .looping_errors = held<std::uint16_t>(totals.looping_errors)},
+                                            octets);
+  return 0;
+}
+
+std::uint16_t PerformanceAgent::transmit_discard_details(std::span<std::byte> data, bool is_set) {
+  const auto octets = data.first<wire::PortTransmitDiscardDetailsLayout::bytes>();
+  const auto asked = wire::PortTransmitDiscardDetailsLayout::parse(octets);
+  if (!totals_of(asked.port)) return wire::kStatusBadValue;
+  if (is_set) {
+    const auto clear = [&](unsigned bit, std::uint64_t PortTotals::* counter, std::uint64_t value) {
+      if ((asked.select >> bit & 1) != 0) set(asked.port, counter, value);
+    };
+    clear(0, &PortTotals::inactive_discards, asked.inactive_discards);
+    clear(1, &PortTotals::neighbor_mtu_discards, asked.neighbor_mtu_discards);
+    clear(3, &PortTotals::head_of_queue_discards, asked.head_of_queue_discards);
+  }
+  const PortTotals totals = *totals_of(asked.port);
+  wire::PortTransmitDiscardDetailsLayout::emit(
+      {.port = asked.port,
+       .select = asked.select,
+       .inactive_discards = held<std::uint16_t>(totals.inactive_discards),
+       .neighbor_mtu_discards = held<std::uint16_t>(totals.neighbor_mtu_discards),
+       .head_of_queue_discards = held<std::uint16_t>(totals.head_of_queue_discards)},
+      octets);
   return 0;
 }
 

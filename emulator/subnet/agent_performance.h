@@ -22,6 +22,8 @@ class PerformanceAgent {
   std::uint16_t class_port_info(std::span<std::byte> data);
   std::uint16_t port_counters(std::span<std::byte> data, bool is_set);
   std::uint16_t port_counters_extended(std::span<std::byte> data, bool is_set);
+  std::uint16_t receive_error_details(std::span<std::byte> data, bool is_set);
+  std::uint16_t transmit_discard_details(std::span<std::byte> data, bool is_set);
   /// Of the ports that the number stands for; nothing: there is none.
   std::optional<PortTotals> totals_of(std::uint8_t port) const;
   /// Of data; without a data path all are 0.

@@ -40,6 +40,14 @@ struct PortTotals {
   std::uint64_t transmit_constraint_errors = 0;
   std::uint64_t receive_constraint_errors = 0;
   std::uint64_t vl15_dropped = 0;
+  // Parts of receive_errors, of transmit_discards and of receive_switch_relay_errors.
+  std::uint64_t local_physical_errors = 0;
+  std::uint64_t inactive_discards = 0;
+  std::uint64_t neighbor_mtu_discards = 0;
+  std::uint64_t head_of_queue_discards = 0;
+  std::uint64_t lid_mapping_errors = 0;
+  std::uint64_t lane_mapping_errors = 0;
+  std::uint64_t looping_errors = 0;
 };
 
 struct Port {

@@ -108,7 +108,8 @@ BOOST_AUTO_TEST_CASE(lids_without_a_port_are_dropped_where_they_are_not_known) {
   net.route(Pair::s1, {1, 2, 3, 3, 9, 255, 0});  // LIDs 5, 6 and 7
   for (const std::uint32_t lid : {5u, 6u, 7u, 8u, 0xbfffu, 0xffffu, 0xc000u})
     BOOST_TEST((net.hosts_reached(0, {.from = 1, .to = lid}) == Hosts{}));
-  BOOST_TEST(net.traffic(Pair::s1, 1).relay_errors == 7u);
+  const PortTraffic in = net.traffic(Pair::s1, 1);
+  BOOST_TEST((in.relay_errors == 7u && in.unknown_lid_errors == 7u && in.looping_errors == 0u && in.lane_errors == 0u));
   BOOST_TEST(net.traffic(Pair::s1, 3).sent_packets == 0u);
 }
 
@@ -116,7 +117,7 @@ BOOST_AUTO_TEST_CASE(switch_sends_nothing_back_where_it_came_from) {
   Pair net;
   net.route(Pair::s2, {3, 3, 3, 3});
   BOOST_TEST((net.hosts_reached(0, {.from = 1, .to = 3}) == Hosts{}));
-  BOOST_TEST(net.traffic(Pair::s2, 3).relay_errors == 1u);
+  BOOST_TEST((net.traffic(Pair::s2, 3).relay_errors == 1u && net.traffic(Pair::s2, 3).looping_errors == 1u));
   BOOST_TEST(net.traffic(Pair::s2, 3).sent_packets == 0u);
 }
 

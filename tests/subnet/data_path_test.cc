@@ -49,12 +49,16 @@ class Network : public Listener, public DataPath {
 struct World : test::SubnetWorld {
   World() { subnet.connect(network, network); }
   const Node& of_switch() { return subnet.nodes()[kSwitch]; }
-  wire::PortCounters counters(std::uint8_t method, const wire::PortCounters& asked) {
-    const auto octets = wire::PortCountersLayout::emit(asked);
-    const auto answer = ask_lid(wire::Lid(1), wire::kClassPerformance, wire::kAttributePortCounters, octets, method);
+  template <class AttributeLayout>
+  auto performance(std::uint16_t attribute, std::uint8_t method, const typename AttributeLayout::Header& asked) {
+    const auto octets = AttributeLayout::emit(asked);
+    const auto answer = ask_lid(wire::Lid(1), wire::kClassPerformance, attribute, octets, method);
     BOOST_REQUIRE(answer.has_value());
-    return wire::PortCountersLayout::parse(
-        std::span(answer->octets).subspan<wire::kPerformanceDataAt, wire::PortCountersLayout::bytes>());
+    return AttributeLayout::parse(
+        std::span(answer->octets).template subspan<wire::kPerformanceDataAt, AttributeLayout::bytes>());
+  }
+  wire::PortCounters counters(std::uint8_t method, const wire::PortCounters& asked) {
+    return performance<wire::PortCountersLayout>(wire::kAttributePortCounters, method, asked);
   }
   std::size_t traps() {
     return static_cast<std::size_t>(std::ranges::count_if(
@@ -167,6 +171,33 @@ BOOST_AUTO_TEST_CASE(a_dead_cable_stays_dead_over_a_switchs_death) {
   world.subnet.set_node_alive(kSwitch, true);
   BOOST_TEST((world.port_info({1}, 1).state == wire::PortState::init));
   BOOST_TEST((world.port_info({1}, 2).state == wire::PortState::down));
+}
+
+BOOST_AUTO_TEST_CASE(details_of_errors_and_discards_can_be_read_and_cleared) {
+  World world;
+  world.bring_up();
+  world.network.data.local_physical_errors = 3;
+  world.network.data.looping_errors = 70000;
+  world.network.data.neighbor_mtu_discards = 4;
+  world.network.data.head_of_queue_discards = 5;
+  const auto errors = [&](std::uint8_t method, const wire::PortReceiveErrorDetails& asked) {
+    return world.performance<wire::PortReceiveErrorDetailsLayout>(wire::kAttributePortReceiveErrorDetails, method,
+                                                                  asked);
+  };
+  const auto discards = [&](std::uint8_t method, const wire::PortTransmitDiscardDetails& asked) {
+    return world.performance<wire::PortTransmitDiscardDetailsLayout>(wire::kAttributePortTransmitDiscardDetails, method,
+                                                                     asked);
+  };
+  const auto error = errors(wire::kMethodGet, {.port = 1});
+  BOOST_TEST((error.port == 1 && error.local_physical_errors == 3 && error.lid_mapping_errors == 0));
+  BOOST_TEST(error.looping_errors == 65535);  // it stops there
+  const auto left = errors(wire::kMethodSet, {.port = 1, .select = 1 << 5});
+  BOOST_TEST((left.local_physical_errors == 3 && left.looping_errors == 0));
+  const auto discard = discards(wire::kMethodGet, {.port = 1});
+  BOOST_TEST((discard.neighbor_mtu_discards == 4 && discard.head_of_queue_discards == 5));
+  BOOST_TEST((discard.inactive_discards == 0 && discard.switch_life_discards == 0));
+  const auto none = discards(wire::kMethodSet, {.port = 1, .select = 0xf});
+  BOOST_TEST((none.neighbor_mtu_discards == 0 && none.head_of_queue_discards == 0));
 }
 
 BOOST_AUTO_TEST_CASE(counters_have_the_data_and_can_be_cleared) {

@@ -282,7 +282,14 @@ subnet::PortTotals SubnetService::totals(subnet::PortEnd end) {
           .transmit_discards = seen.sent_discards,
           .receive_switch_relay_errors = seen.relay_errors,
           .transmit_constraint_errors = seen.sent_constraint_errors,
-          .receive_constraint_errors = seen.received_constraint_errors};
+          .receive_constraint_errors = seen.received_constraint_errors,
+          .local_physical_errors = seen.receive_errors,
+          .inactive_discards = seen.sent_inactive_discards,
+          .neighbor_mtu_discards = seen.sent_mtu_discards,
+          .head_of_queue_discards = seen.sent_life_discards,
+          .lid_mapping_errors = seen.unknown_lid_errors,
+          .lane_mapping_errors = seen.lane_errors,
+          .looping_errors = seen.looping_errors};
 }
 
 }  // namespace verbena::host

@@ -18,6 +18,8 @@ class SubnetAgent {
 
   /// The response; nothing: the agent does not answer, and it may be for a program.
   std::optional<Datagram> process(const Datagram& request);
+  /// Whether the manager that represses a trap knows the key: it is as a Set (14.2.4).
+  bool takes_repression(const Datagram& repression) { return is_key_right(Smp(repression.octets), true); }
 
  private:
   bool is_key_right(const Smp& smp, bool is_set);

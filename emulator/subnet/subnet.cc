@@ -63,7 +63,6 @@ void Subnet::connect(Listener& listener, DataPath& data_path) {
 void Subnet::send(PortEnd from, Datagram datagram) {
   if (!nodes_[from.node].is_alive) return;
   if (datagram.octets.size() < wire::kMadBytes) datagram.octets.resize(wire::kMadBytes);
-  if (is_subnet_management(datagram)) traps_.repress(datagram);
   const bool is_directed = is_subnet_management(datagram) && Smp(datagram.octets).is_directed();
   if (is_directed && !is_on_way_by_lid(from, datagram))
     follow_or_take(from, std::move(datagram));
@@ -119,6 +118,7 @@ bool Subnet::cross(PortEnd& at, const Datagram& datagram, bool needs_active) {
                         (in.info.state == wire::PortState::active || in.info.state == wire::PortState::armed);
   if (needs_active && !is_ready) {
     ++out.totals.transmit_discards;
+    ++out.totals.inactive_discards;
     return false;
   }
   ++out.totals.transmit_packets;
@@ -184,6 +184,7 @@ void Subnet::forward(PortEnd at, Datagram datagram, bool comes_from_node) {
       const std::uint8_t out = node.way_to(datagram.destination.value());
       if (out == 0 || out >= node.ports.size()) {
         ++node.ports[at.port].totals.receive_switch_relay_errors;
+        ++node.ports[at.port].totals.lid_mapping_errors;
         return;
       }
       at.port = out;
@@ -199,6 +200,10 @@ void Subnet::forward(PortEnd at, Datagram datagram, bool comes_from_node) {
 void Subnet::take(PortEnd at, Datagram datagram) {
   const wire::AnyMadHeader header = Smp(datagram.octets).header();
   if (is_subnet_management(datagram)) {
+    if (header.method == wire::kMethodTrapRepress) {
+      if (SubnetAgent(*this, at).takes_repression(datagram)) traps_.repress(datagram);
+      return;
+    }
     if (auto response = SubnetAgent(*this, at).process(datagram)) return answer(at, datagram, std::move(*response));
     // The rest of the class is a manager's; what the agent has refused is nobody's.
     const bool is_for_manager = (header.method & wire::kMethodResponseBit) != 0 ||

@@ -48,11 +48,15 @@ struct World : test::SubnetWorld {
   std::optional<Datagram> look(std::uint64_t key) {
     return ask({1, 2}, wire::kMethodGet, wire::kAttributePortInfo, 1, {}, key);
   }
-  void repress(Datagram trap) {
+  void repress(Datagram trap, std::uint64_t key = kKey) {
     Smp smp(trap.octets);
     wire::AnyMadHeader header = smp.header();
     header.method = wire::kMethodTrapRepress;
     smp.set_header(header);
+    wire::SmpAddressing addressing = smp.addressing();
+    addressing.management_key = key;
+    wire::SmpAddressingLayout::emit(
+        addressing, std::span(trap.octets).subspan<wire::kSmpKeyAt, wire::SmpAddressingLayout::bytes>());
     std::swap(trap.source, trap.destination);
     subnet.send(kA, trap);
   }
@@ -108,6 +112,8 @@ BOOST_AUTO_TEST_CASE(protection_is_given_up_when_a_lease_runs_out) {
   world.protect(2, 3);
   world.look(0x99);
   for (const Datagram& trap : world.traps(wire::kTrapBadManagementKey)) world.repress(trap);
+  BOOST_TEST(!world.subnet.next_deadline().has_value());  // who represses it knows the key
+  world.look(0x99);
   BOOST_TEST((world.subnet.next_deadline() == std::optional(Time{} + seconds(3))));
   world.subnet.advance(Time{} + milliseconds(2900));
   BOOST_TEST(!world.look(0x99).has_value());
@@ -150,6 +156,21 @@ BOOST_AUTO_TEST_CASE(a_trap_is_sent_five_times_and_no_more) {
     told += world.traps(wire::kTrapCapabilityChanged).size();
   }
   BOOST_TEST(told == 5u);
+}
+
+BOOST_AUTO_TEST_CASE(who_represses_without_the_key_is_told_of) {
+  World world;
+  world.protect(1, 0);
+  world.subnet.set_subnet_manager(kB, true);
+  const Datagram trap = world.traps(wire::kTrapCapabilityChanged)[0];
+  world.got.clear();
+  world.repress(trap, 0x99);
+  BOOST_TEST(world.traps(wire::kTrapBadManagementKey).size() == 1u);
+  BOOST_TEST(world.subnet.nodes()[2].ports[1].info.key_violations == 1);
+  BOOST_TEST(world.subnet.next_deadline().has_value());  // it is sent again
+  world.repress(trap);
+  for (const Datagram& other : world.traps(wire::kTrapBadManagementKey)) world.repress(other);
+  BOOST_TEST(!world.subnet.next_deadline().has_value());
 }
 
 BOOST_AUTO_TEST_CASE(a_switch_tells_of_a_packet_that_its_port_kept_back) {

@@ -8,6 +8,8 @@
 #include <map>
 #include <utility>
 
+#include "emulator/subnet/number_of.h"
+#include "emulator/subnet/port_link.h"
 #include "wire/printable.h"
 
 namespace verbena::subnet {
@@ -17,18 +19,14 @@ constexpr std::size_t kPortsMax = 254;  // 255 stands for all ports
 constexpr std::string_view kNodeForm = "Switch 8 \"S1\"";
 constexpr std::string_view kGuidForm = "write up to 16 hexadecimal digits, such as 2c9020040a0e1";
 
-struct Speed {
-  std::string_view name;
-  std::uint8_t speed;
-  std::uint8_t extended;
+/// What ibsim's files may have, and what to write instead.
+struct Unread {
+  std::string_view word;
+  std::string_view instead;
 };
-constexpr std::array kSpeeds{Speed{"SDR", 1, 0}, Speed{"DDR", 2, 0}, Speed{"QDR", 4, 0}, Speed{"FDR10", 4, 0},
-                             Speed{"FDR", 4, 1}, Speed{"EDR", 4, 2}, Speed{"HDR", 4, 4}, Speed{"NDR", 4, 8}};
-struct Width {
-  std::string_view name;
-  std::uint8_t code;
-};
-constexpr std::array kWidths{Width{"1x", 1}, Width{"4x", 2}, Width{"8x", 4}, Width{"12x", 8}, Width{"2x", 16}};
+constexpr std::array kUnread{Unread{"include", "write the lines of that file here"},
+                             Unread{"do", "commands of ibsim's console are not read; `verbena fault` changes a fabric"},
+                             Unread{"module", "modules are not read; write each node by its whole id"}};
 
 /// What stands in front of a node, and the most that it may be.
 struct Key {
@@ -102,18 +100,6 @@ class Words {
   std::string_view left_;
 };
 
-template <class Number>
-std::optional<Number> number_of(std::string_view text, int base) {
-  if (text.starts_with("0x") || text.starts_with("0X")) {
-    text.remove_prefix(2);
-    base = 16;
-  }
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 /// The words of a comment, as spaces part them. What stands in quotes is prose, and no word.
 class CommentWords {
  public:
@@ -137,42 +123,6 @@ class CommentWords {
  private:
   std::string_view left_;
 };
-
-/// Whether the word is a rate, "4xQDR".
-bool read_rate(std::string_view word, PortPlan& into) {
-  for (const Width& width : kWidths) {
-    if (!word.starts_with(width.name)) continue;
-    const auto speed = std::ranges::find(kSpeeds, word.substr(width.name.size()), &Speed::name);
-    if (speed == kSpeeds.end()) continue;
-    into.width = width.code;
-    into.speed = speed->speed;
-    into.speed_extended = speed->extended;
-    into.is_rate_told = true;
-    return true;
-  }
-  return false;
-}
-
-/// It has a rate's form, "4xFOO": a width that there is, and a name in capitals.
-bool looks_like_rate(std::string_view word) {
-  const auto is_capital = [](char one) { return one >= 'A' && one <= 'Z'; };
-  return std::ranges::any_of(kWidths, [&](const Width& width) {
-    return word.starts_with(width.name) && word.size() > width.name.size() &&
-           std::ranges::all_of(word.substr(width.name.size()), is_capital);
-  });
-}
-
-/// "s=4", "w=2" or "v=4".
-bool is_code_of_rate(std::string_view word) {
-  return word.size() > 2 && std::string_view("swv").find(word[0]) != std::string_view::npos && word[1] == '=' &&
-         number_of<std::uint32_t>(word.substr(2), 10).has_value();
-}
-
-std::string speed_names() {
-  std::string names;
-  for (const Speed& speed : kSpeeds) names += fmt::format("{}{}", names.empty() ? "" : ", ", speed.name);
-  return names;
-}
 
 class Reader {
  public:
@@ -221,6 +171,9 @@ class Reader {
     if (word == "Switch") return read_node(words, wire::NodeType::switch_);
     if (word == "Hca" || word == "Ca") return read_node(words, wire::NodeType::channel_adapter);
     if (word == "Rt" || word == "Router") return read_node(words, wire::NodeType::router);
+    for (const Unread& one : kUnread)
+      if (word == one.word || word.starts_with(fmt::format("{}=", one.word)))
+        return fail(at, fmt::format("{}: {}", one.word, one.instead));
     const std::size_t equals = word.find('=');
     if (equals != word.npos) return read_value(words, word.substr(0, equals), word.substr(equals + 1));
     fail(at, fmt::format("'{}': write Switch, Hca, Ca or Rt, a value such as vendid=0x2c9, or a port such as [1]",
@@ -323,7 +276,17 @@ class Reader {
     if (!peer_port) return;
     read_guid(words);  // of the peer's port, whose own line says it
     if (!error_.empty()) return;
-    if (!words.at_end()) return fail_at_rest(words, "nothing follows the other end of a cable but a comment");
+    while (!words.at_end()) {
+      const char* const at = words.here();
+      const std::string_view rest = words.rest();
+      const std::string_view word = words.word();
+      if (!is_port_option(word))
+        return fail(at,
+                    fmt::format("'{}': nothing follows the other end of a cable but w=4, s=2, mtu=2048 and a comment",
+                                wire::printable(rest)));
+      if (const auto instead = read_port_option(word, plan); !instead.empty())
+        return fail(at, fmt::format("'{}': {}", wire::printable(word), instead));
+    }
     read_link(words.rest(), plan);
     cables_.push_back(
         {{topology_.nodes.size() - 1, *port}, std::string(*peer), *peer_port, place_of(peer->data()), port_place});

@@ -152,6 +152,40 @@ BOOST_AUTO_TEST_CASE(what_ibsim_reads_is_read) {
   BOOST_TEST(!read->nodes[0].ports[1].is_rate_told);
 }
 
+BOOST_AUTO_TEST_CASE(options_of_a_port_are_read) {
+  const auto read = read_topology(
+      "Switch 3 \"s\"\n[1] \"a\"[1]\tw=12 s=3 # w=1\n[2] \"b\"[1] mtu=2048\n[3]\"c\"[1] w=4 # 1xEDR\nHca 1 \"a\"\nHca "
+      "1 \"b\"\n[1] \"s\"[2]\nHca 1 "
+      "\"c\"\n",
+      "x");
+  BOOST_REQUIRE_MESSAGE(read.ok(), (read ? "" : read.error()));
+  const auto& ports = read->nodes[0].ports;
+  BOOST_TEST((ports[1].width == 8 && ports[1].speed == 2 && ports[1].speed_extended == 0 && ports[1].mtu == 5));
+  BOOST_TEST((read->nodes[1].ports[1].width == 8 && read->nodes[1].ports[1].speed == 2));  // the cable's other end
+  BOOST_TEST((ports[2].mtu == 4 && read->nodes[2].ports[1].mtu == 5));
+  BOOST_TEST((ports[3].width == 1 && ports[3].speed_extended == 2));  // what ibnetdiscover writes comes last
+}
+
+BOOST_AUTO_TEST_CASE(a_wrong_option_of_a_port_is_named) {
+  const auto error = [](std::string_view option) {
+    return error_of(fmt::format("Hca 2 \"a\"\n[1] \"a\"[2] {}\n", option));
+  };
+  for (const std::string_view wrong : {"w=3", "w=", "w=4x", "w=99999999999"})
+    BOOST_TEST(error(wrong) == fmt::format("two.net:2:12: '{}': write a width as w=1, w=2, w=4, w=8 or w=12", wrong));
+  for (const std::string_view wrong : {"mtu=0", "mtu=1500", "mtu=4k", "mtu="})
+    BOOST_TEST(
+        error(wrong) ==
+        fmt::format("two.net:2:12: '{}': write an MTU as mtu=256, mtu=512, mtu=1024, mtu=2048 or mtu=4096", wrong));
+  for (const std::string_view wrong : {"s=0", "s=8", "s=QDR"})
+    BOOST_TEST(error(wrong).starts_with(fmt::format("two.net:2:12: '{}': write a speed as s=1 (SDR)", wrong)));
+  BOOST_TEST(error("mtu 2048").starts_with("two.net:2:12: 'mtu 2048': nothing follows"));
+  BOOST_TEST(error_of("include \"b.net\"\n") == "two.net:1:1: include: write the lines of that file here");
+  BOOST_TEST(error_of("module=\"m\"\n") ==
+             "two.net:1:1: module: modules are not read; write each node by its whole id");
+  BOOST_TEST(error_of("do Unlink \"a\"\n") ==
+             "two.net:1:1: do: commands of ibsim's console are not read; `verbena fault` changes a fabric");
+}
+
 BOOST_AUTO_TEST_CASE(prose_behind_a_port_is_never_an_error) {
   for (const std::string_view comment : {"",
                                          "#",
@@ -216,7 +250,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_line_is_named_with_what_to_write) {
   BOOST_TEST(error_of("Hca 1 \"a\"\nHca 1 \"a\"\n") ==
              "two.net:2:8: \"a\" is the id of an earlier node: write another one");
   BOOST_TEST(error_of("Hca 2 \"a\"\n[1] \"a\"[2] b # c\n") ==
-             "two.net:2:12: 'b # c': nothing follows the other end of a cable but a comment");
+             "two.net:2:12: 'b # c': nothing follows the other end of a cable but w=4, s=2, mtu=2048 and a comment");
   BOOST_TEST(error_of("colour=blue\n") ==
              "two.net:1:1: colour=: write vendid, devid, sysimgguid, switchguid, caguid or rtguid");
   BOOST_TEST(error_of("\n \tHub 1 \"a\"\n") ==

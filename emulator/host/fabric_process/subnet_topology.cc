@@ -39,10 +39,11 @@ const LinkRate& nearest_rate(std::uint64_t bits_per_second) {
   return *std::ranges::min_element(kRates, {}, distance);
 }
 
+constexpr std::uint8_t kMtuLargest = 5;  // 4096 octets
+
 /// As PortInfo has it: the largest MTU of InfiniBand that the cable carries.
 std::uint8_t mtu_code_of(std::uint32_t cable_bytes) {
-  constexpr std::uint8_t kLargest = 5;
-  std::uint8_t code = kLargest;
+  std::uint8_t code = kMtuLargest;
   while (cable_bytes != 0 && code > 1 && wire::mtu_bytes(code) > cable_bytes) --code;
   return code;
 }
@@ -181,6 +182,8 @@ Result<FabricOfSubnet, std::string> fabric_of(const subnet::Topology& subnet, co
       fabric::Cable one{vertices[node][port], vertices[plan.peer->node][plan.peer->port], cable};
       one.parameters.rate_bits_per_second =
           std::min(rate_of(plan), rate_of(subnet.nodes[plan.peer->node].ports[plan.peer->port]));
+      const std::uint8_t mtu = std::min(plan.mtu, subnet.nodes[plan.peer->node].ports[plan.peer->port].mtu);
+      if (mtu < kMtuLargest) one.parameters.mtu_bytes = wire::mtu_bytes(mtu);
       one.port_a = into.is_host(one.a) ? std::uint8_t{1} : end.port;
       one.port_b = into.is_host(one.b) ? std::uint8_t{1} : plan.peer->port;
       into.cables.push_back(one);

@@ -84,6 +84,15 @@ BOOST_AUTO_TEST_CASE(a_file_becomes_a_fabric_and_its_subnet_again) {
   BOOST_TEST((subnet.nodes[1].ports[1].peer == subnet::PortEnd{3, 2}));
 }
 
+BOOST_AUTO_TEST_CASE(a_cable_has_the_lower_mtu_of_its_ends) {
+  const FabricOfSubnet made =
+      read("Switch 4 \"s\"\n[1] \"a\"[1] mtu=2048\n[2] \"b\"[1]\nHca 1 \"a\"\n[1] \"s\"[1] mtu=1024\nHca 1 \"b\"\n");
+  BOOST_TEST(made.topology.cables[*made.topology.cable_at(0, 1)].parameters.mtu_bytes == 1024u);
+  const auto subnet = subnet_of(made.topology, made.switches);
+  BOOST_TEST((subnet.nodes[0].ports[1].mtu == 3 && subnet.nodes[2].ports[1].mtu == 3));
+  BOOST_TEST((subnet.nodes[1].ports[1].mtu == 5 && subnet.nodes[2].ports[2].mtu == 5));
+}
+
 BOOST_AUTO_TEST_CASE(ids_that_would_be_one_name_are_numbered) {
   const FabricOfSubnet made = read("Switch 4 \"s 1\"\n[1] \"a b\"[1]\n[2] \"a_b\"[1]\nHca 1 \"a b\"\nHca 1 \"a_b\"\n");
   BOOST_TEST((made.topology.vertices[0].name == "a_b" && made.topology.vertices[1].name == "n2"));

@@ -187,13 +187,15 @@ struct IpAddressingHeader {
   Gid source;  // an IPv4 address lies in the last four octets, behind zeros
   Gid destination;
 };
-/// Of whom a service is asked, by what that header says (neither: there is none), or whom it is for.
+/// Of whom a service is asked, by what that header says, or whom it is for.
 struct IpVersions {
   bool ipv4 = false;
   bool ipv6 = false;
+  bool none = false;  // there is no such header: ports are named by their GIDs
   bool operator==(const IpVersions&) const = default;
 };
 inline constexpr IpVersions kBothIpVersions{true, true};
+inline constexpr IpVersions kAnyIpVersion{true, true, true};
 
 // -- The layouts ---------------------------------------------------------------------------------------------------
 

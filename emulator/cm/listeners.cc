@@ -1,36 +1,46 @@
 #include "emulator/cm/listeners.h"
 
+#include <algorithm>
+
 namespace verbena::cm {
 
+bool Listeners::includes(wire::IpVersions who, Asker asker) {
+  switch (asker) {
+    case Asker::ipv4:
+      return who.ipv4;
+    case Asker::ipv6:
+      return who.ipv6;
+    case Asker::none:
+      return who.none;
+  }
+  return false;
+}
+
 bool Listeners::add(std::uint64_t service_id, std::uint64_t context, wire::IpVersions who) {
-  const bool is_taken =
-      (who.ipv4 && contexts_.contains({service_id, false})) || (who.ipv6 && contexts_.contains({service_id, true}));
-  if (is_taken) return false;
-  if (who.ipv4) contexts_[{service_id, false}] = context;
-  if (who.ipv6) contexts_[{service_id, true}] = context;
+  const auto is_taken = [&](Asker asker) { return includes(who, asker) && contexts_.contains({service_id, asker}); };
+  if (std::ranges::any_of(kAskers, is_taken)) return false;
+  for (const Asker asker : kAskers)
+    if (includes(who, asker)) contexts_[{service_id, asker}] = context;
   return true;
 }
 
 void Listeners::remove(std::uint64_t service_id, std::uint64_t context) {
-  for (const bool is_ipv6 : {false, true}) {
-    const auto found = contexts_.find({service_id, is_ipv6});
+  for (const Asker asker : kAskers) {
+    const auto found = contexts_.find({service_id, asker});
     if (found != contexts_.end() && found->second == context) contexts_.erase(found);
   }
 }
 
 const std::uint64_t* Listeners::find(std::uint64_t service_id, wire::IpVersions asker) const {
-  const auto of = [&](bool is_ipv6) {
-    const auto found = contexts_.find({service_id, is_ipv6});
-    return found == contexts_.end() ? nullptr : &found->second;
-  };
-  if (asker.ipv4 != asker.ipv6) return of(asker.ipv6);
-  const std::uint64_t* const one = of(false);
-  const std::uint64_t* const other = of(true);
-  return one != nullptr && other != nullptr && *one == *other ? one : nullptr;
+  for (const Asker one : kAskers) {
+    const auto found = includes(asker, one) ? contexts_.find({service_id, one}) : contexts_.end();
+    if (found != contexts_.end()) return &found->second;
+  }
+  return nullptr;
 }
 
 bool Listeners::has(std::uint64_t service_id) const {
-  return contexts_.contains({service_id, false}) || contexts_.contains({service_id, true});
+  return find(service_id, wire::kAnyIpVersion) != nullptr;
 }
 
 }  // namespace verbena::cm

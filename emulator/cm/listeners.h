@@ -5,6 +5,7 @@
 // Tested by: tests/cm/listener_test.cc
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 
@@ -16,9 +17,9 @@ class ConnectionManager;
 
 class Listeners {
  public:
-  /// Of a service one may take who asks by IPv4, another who asks by IPv6; only one for both takes who names no
-  /// addresses. False: somebody listens for it already.
-  bool add(std::uint64_t service_id, std::uint64_t context, wire::IpVersions who = wire::kBothIpVersions);
+  /// Of a service one may take who asks by IPv4, another who asks by IPv6, and another who names no IP addresses.
+  /// False: somebody listens for it already.
+  bool add(std::uint64_t service_id, std::uint64_t context, wire::IpVersions who = wire::kAnyIpVersion);
   void remove(std::uint64_t service_id, std::uint64_t context);
 
   /// The context of who takes such a request. Null: nobody.
@@ -31,10 +32,13 @@ class Listeners {
 
   void clear() { contexts_.clear(); }
 
-  /// A listener for both IP versions is there twice.
+  /// Of those who ask, as IpVersions has them. A listener for several is there several times.
+  enum class Asker : std::uint8_t { ipv4, ipv6, none };
+  static constexpr std::array kAskers{Asker::ipv4, Asker::ipv6, Asker::none};
+  static bool includes(wire::IpVersions who, Asker asker);
   struct Key {
     std::uint64_t service_id = 0;
-    bool is_ipv6 = false;
+    Asker asker{};
     auto operator<=>(const Key&) const = default;
   };
   std::map<Key, std::uint64_t> contexts_;

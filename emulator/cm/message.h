@@ -30,7 +30,9 @@ wire::IpVersions asker_of(std::span<const std::byte> body) {
   constexpr std::uint8_t kIpv6 = 6;
   const auto header = wire::IpAddressingHeaderLayout::parse(
       body.subspan(MessageLayout::bytes).template first<wire::IpAddressingHeaderLayout::bytes>());
-  return {header.ip_version == kIpv4, header.ip_version == kIpv6};
+  const bool is_ipv4 = header.ip_version == kIpv4;
+  const bool is_ipv6 = header.ip_version == kIpv6;
+  return {is_ipv4, is_ipv6, !is_ipv4 && !is_ipv6};
 }
 
 }  // namespace verbena::cm

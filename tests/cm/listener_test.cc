@@ -50,9 +50,21 @@ BOOST_AUTO_TEST_CASE(requests_go_to_the_listener_for_their_ip_version) {
     std::uint16_t status = 0;
     BOOST_TEST(asked(pair, 4, by_datagram, status) == 4u);
     BOOST_TEST(asked(pair, 6, by_datagram, status) == 6u);
-    // Neither takes who says nothing of addresses; they are there, though.
+    // Neither takes who says nothing of addresses, nor does one for both; they are there, though.
     BOOST_TEST(asked(pair, kNoAddresses, by_datagram, status) == 0u);
     BOOST_TEST(status == (by_datagram ? 2u : 28u));
+    pair.passive.listeners().remove(kService, 4);
+    pair.passive.listeners().remove(kService, 6);
+    BOOST_TEST(pair.passive.listeners().add(kService, 46, wire::kBothIpVersions));
+    BOOST_TEST(asked(pair, kNoAddresses, by_datagram, status) == 0u);
+    BOOST_TEST(status == (by_datagram ? 2u : 28u));
+    BOOST_TEST(pair.passive.listeners().add(kService, 1, {.none = true}));
+    BOOST_TEST(asked(pair, kNoAddresses, by_datagram, status) == 1u);
+    BOOST_TEST(asked(pair, 6, by_datagram, status) == 46u);
+    pair.passive.listeners().remove(kService, 1);
+    pair.passive.listeners().remove(kService, 46);
+    BOOST_TEST(pair.passive.listeners().add(kService, 4, kIpv4));
+    BOOST_TEST(pair.passive.listeners().add(kService, 6, kIpv6));
     pair.passive.listeners().remove(kService, 6);
     BOOST_TEST(asked(pair, 4, by_datagram, status) == 4u);
     BOOST_TEST(asked(pair, 6, by_datagram, status) == 0u);
@@ -63,7 +75,7 @@ BOOST_AUTO_TEST_CASE(requests_go_to_the_listener_for_their_ip_version) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(one_that_is_for_both_takes_everybody_and_leaves_no_room) {
+BOOST_AUTO_TEST_CASE(one_that_is_for_all_takes_everybody_and_leaves_no_room) {
   Pair pair;  // it listens so
   std::uint16_t status = 0;
   for (const std::uint8_t version : {std::uint8_t{4}, std::uint8_t{6}, kNoAddresses})

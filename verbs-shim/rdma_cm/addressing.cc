@@ -21,18 +21,6 @@ constexpr std::uint8_t kRate100Gbps = 16;  // enum ib_rate
 constexpr std::uint32_t kFlowLabelMask = 0xfffff;
 constexpr std::uint8_t kHopLimitOfSubnet = 1;
 
-/// Whether an ID of the port space `own` may have the service ID of this name: cma_select_ib_ps of the kernel.
-bool has_service_id_of(std::uint16_t own, const sockaddr_ib& name) {
-  constexpr std::uint64_t kSpaceMask = ~std::uint64_t{0xffff};  // RDMA_IB_IP_PS_MASK
-  constexpr unsigned kPortBits = 16;
-  const std::uint64_t mask = be64toh(name.sib_sid_mask) & kSpaceMask;
-  const std::uint64_t wanted = be64toh(name.sib_sid) & mask;
-  const auto may_be = [&](rdma_ucm_port_space space) {
-    return (own == RDMA_PS_IB || own == space) && wanted == (std::uint64_t{space} << kPortBits & mask);
-  };
-  return may_be(RDMA_PS_IB) || may_be(RDMA_PS_TCP) || may_be(RDMA_PS_UDP);
-}
-
 void fill_path(Id& id, const host::Engine& engine) {
   cm::Path& path = id.path;
   path.encapsulation = &id.device_port->default_encapsulation();
@@ -54,12 +42,27 @@ void fill_path(Id& id, const host::Engine& engine) {
   path.packet_lifetime = ack_timeout != 0 ? static_cast<std::uint8_t>(ack_timeout - 1) : kPacketLifetime;
 }
 
+/// cma_resolve_ib_addr: a GID needs nobody to answer for it. Whether anybody has it the route will tell.
+int resolve_name(Id& id, DevicePort& from, const Address& destination) {
+  id.source = from.address_towards(destination, id.source);
+  id.destination = destination;
+  if (destination.is_any()) id.destination.gid = id.source.gid;
+  id.device_port = &from;
+  id.next_hop = from.resolve(id.peer_node()).value_or(wire::PathAddress());
+  id.state = IdState::address_resolved;
+  fill_path(id, *from.engine());
+  report(id, UserEvent::address_resolved);
+  return 0;
+}
+
 int resolve_to(Endpoints& endpoints, Id& id, const Address& source, const Address& destination) {
   if (destination.family == 0) return EINVAL;
-  if (destination.family == AF_IB) return ENODEV;  // cma_resolve_ib_dev: no device has an InfiniBand link layer
   if (id.state == IdState::idle) {
     Address from = source;
-    if (from.family == 0) from = {.family = destination.family};
+    if (from.family == 0) {
+      from = {.family = destination.family};
+      from.name.pkey = destination.name.pkey;
+    }
     // A port of its own, but not the node's: nobody can reach what does not listen.
     const auto port = from.port != 0 ? PortOwner::node : PortOwner::process;
     if (const int error = endpoints.bind(id, from, port); error != 0) return error;
@@ -67,6 +70,7 @@ int resolve_to(Endpoints& endpoints, Id& id, const Address& source, const Addres
   if (id.state != IdState::address_bound || id.source.family != destination.family) return EINVAL;
   DevicePort* const from = id.device_port != nullptr ? id.device_port : endpoints.devices().towards(destination);
   if (from == nullptr) return ENODEV;
+  if (destination.family == AF_IB) return resolve_name(id, *from, destination);
   host::Engine& engine = *from->engine();
   const Address own_address = from->address_towards(destination, id.source);
   const wire::Gid& own = own_address.gid;
@@ -110,13 +114,7 @@ int Commands::bind(const Call& call) {
   if (command.reserved != 0 || bytes == 0 || command.addr_size != bytes) return EINVAL;
   const auto found = find(call, command.id);
   if (!found) return found.error();
-  const Address address = address_from(&command.addr, bytes);
-  if (address.family == AF_IB) {
-    sockaddr_ib name;
-    std::memcpy(&name, &command.addr, sizeof name);
-    if (!has_service_id_of((*found)->port_space, name)) return EPROTONOSUPPORT;
-  }
-  return endpoints_.bind(**found, address);
+  return endpoints_.bind(**found, address_from(&command.addr, bytes));
 }
 
 // -- Resolving -------------------------------------------------------------------------------------------------------
@@ -158,9 +156,15 @@ int Commands::resolve_route(const Call& call) {
   if (const DevicePort& from = *id->device_port; from.is_managed()) {
     const wire::Gid to = subnet_gid(id->peer_gid(), from.infiniband_port());
     const auto timeout_ms = static_cast<std::uint32_t>(command.timeout_ms);
-    const int error = endpoints_.ask(from, path_request(from.asker(), to, *id, timeout_ms), id->route_request);
+    Asker asker = from.asker();
+    if (id->source.family == AF_IB) asker.pkey = id->source.name.pkey;
+    const int error = endpoints_.ask(from, path_request(asker, to, *id, timeout_ms), id->route_request);
     if (error == 0) id->state = IdState::route_query;
     return error;
+  }
+  if (id->destination.family == AF_IB && id->next_hop == wire::PathAddress()) {
+    report(*id, UserEvent::route_error, -EINVAL);  // as of an administrator that knows no such port
+    return 0;
   }
   id->state = IdState::route_resolved;
   report_route(*id);

@@ -26,9 +26,19 @@ wire::Gid subnet_gid(wire::Gid gid, const host::ManagedPort& port) {
   return gid;
 }
 
+std::optional<std::uint16_t> pkey_index(const host::ManagedPort& port, std::uint16_t pkey) {
+  std::optional<std::uint16_t> limited;
+  for (std::uint16_t i = 0; i < port.pkeys.size(); ++i) {
+    if (((port.pkeys[i] ^ pkey) & ~kFullMember) != 0) continue;
+    if ((port.pkeys[i] & kFullMember) != 0) return i;
+    limited = i;
+  }
+  return limited;
+}
+
 host::SaRequest path_request(const Asker& asker, const wire::Gid& destination, const Id& id, std::uint32_t timeout_ms) {
   PathRecord record;
-  record.service_id = service_id(id, id.destination.port);
+  record.service_id = service_id(id, id.destination);
   record.destination = destination;
   record.source = asker.gid;
   record.is_reversible = true;
@@ -37,8 +47,12 @@ host::SaRequest path_request(const Asker& asker, const wire::Gid& destination, c
   host::SaRequest request{.operation = host::SaOperation::get_path, .timeout_ms = timeout_ms};
   request.component_mask = PathRecord::kServiceId | PathRecord::kDestination | PathRecord::kSource |
                            PathRecord::kReversible | PathRecord::kPaths | PathRecord::kPkey;
-  // An IPv4 address brings the type of service as a QoS class, an IPv6 address its traffic class.
-  if (id.destination.family == AF_INET6) {
+  // An IPv4 address brings the type of service as a QoS class, the others their traffic class.
+  if (id.destination.family == AF_IB) {
+    constexpr unsigned kTrafficClassShift = 20;
+    record.traffic_class = static_cast<std::uint8_t>(id.source.name.flow_info >> kTrafficClassShift);
+    request.component_mask |= PathRecord::kTrafficClass;
+  } else if (id.destination.family == AF_INET6) {
     record.traffic_class = id.traffic_class.value_or(0);
     request.component_mask |= PathRecord::kTrafficClass;
   } else {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "emulator/cm/connection.h"
 #include "emulator/host/node/managed_port.h"
@@ -20,6 +21,10 @@ struct Asker {
   wire::Gid gid;
   std::uint16_t pkey = 0;
 };
+
+/// The place of a P_Key in the port's table: of a full member rather than of a limited one, whichever is asked for
+/// (ib_find_cached_pkey of the kernel). Nothing: it is not there.
+std::optional<std::uint16_t> pkey_index(const host::ManagedPort& port, std::uint16_t pkey);
 
 /// A GID of the fabric with the subnet prefix that the manager has set.
 wire::Gid subnet_gid(wire::Gid gid, const host::ManagedPort& port);

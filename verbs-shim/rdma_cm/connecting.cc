@@ -16,8 +16,19 @@ constexpr std::uint32_t kBacklogDefault = 1024;  // as the kernel has it for non
 constexpr std::uint8_t kRetryMax = 7;
 constexpr std::uint16_t kRefused = static_cast<std::uint16_t>(cm::RejectReason::invalid_service_id);
 
-/// What stands in front of the application's data in REQ and SIDR_REQ.
+/// What REQ and SIDR_REQ have in front of the application's data; between GIDs nothing has.
+std::size_t header_bytes(const Id& id) {
+  return id.destination.family == AF_IB ? 0 : wire::IpAddressingHeaderLayout::bytes;
+}
+
 cm::PrivateData with_addresses(const Id& id, const rdma_ucm_conn_param& parameters) {
+  if (header_bytes(id) == 0) {
+    auto data =
+        cm::PrivateData::of({reinterpret_cast<const std::byte*>(parameters.private_data), parameters.private_data_len});
+    // The kernel writes the version of the header that is not there over the first octet (cma_format_hdr).
+    if (data.bytes != 0) data.octets[0] = std::byte{0};
+    return data;
+  }
   wire::IpAddressingHeader header;
   const bool is_ipv4 = id.destination.family == AF_INET;
   header.ip_version = is_ipv4 ? 4 : 6;
@@ -58,6 +69,12 @@ cm::Transport transport_of(std::uint8_t qp_type) {
   return qp_type == IBV_QPT_XRC_SEND || qp_type == IBV_QPT_XRC_RECV ? cm::Transport::xrc : cm::Transport::rc;
 }
 
+/// In the table of the ID's port. Nothing: it is not there.
+std::optional<std::uint16_t> place_of_pkey(const Id& id) {
+  if (id.source.family != AF_IB || !id.device_port->is_infiniband()) return 0;
+  return pkey_index(id.device_port->infiniband_port(), id.source.name.pkey);
+}
+
 int accept_datagram(Id& id, const rdma_ucm_conn_param& parameters) {
   const cm::ConnectionManager::ServiceAnswer answer{.status = cm::ServiceStatus::valid,
                                                     .qpn = wire::Qpn(parameters.qp_num),
@@ -78,17 +95,17 @@ int Commands::connect(const Call& call) {
   Id* const id = *found;
   if (command.conn_param.valid == 0) return EINVAL;
   if (id->state != IdState::route_resolved) return EINVAL;
-  const std::size_t room =
-      (id->is_datagram() ? wire::kCmPrivateBytes<wire::CmServiceRequestLayout>
-                         : wire::kCmPrivateBytes<wire::CmRequestLayout>)-wire::IpAddressingHeaderLayout::bytes;
+  const std::size_t room = (id->is_datagram() ? wire::kCmPrivateBytes<wire::CmServiceRequestLayout>
+                                              : wire::kCmPrivateBytes<wire::CmRequestLayout>)-header_bytes(*id);
   if (command.conn_param.private_data_len > room) return EINVAL;
   cm::RequestInit init;
   init.context = id->serial;
-  init.service_id = service_id(*id, id->destination.port);
+  init.service_id = service_id(*id, id->destination);
   id->path.traffic_class = id->traffic_class.value_or(id->device_port->default_traffic_class());
-  const wire::IpVersions asker{id->destination.family == AF_INET, id->destination.family == AF_INET6};
+  const sa_family_t family = id->destination.family;
+  const wire::IpVersions asker{family == AF_INET, family == AF_INET6, family == AF_IB};
   const host::ServiceDirectory& services = id->device_port->services();
-  const wire::Gid& to = id->destination.gid;
+  const wire::Gid to = id->peer_node();
   const bool by_slot = engine(*id).link_kind().reaches_by_slot;
   // Where a request reaches all processes of a node none has to be named, but one of this machine can be seen to end.
   id->path.slot =
@@ -120,7 +137,6 @@ int Commands::listen(const Call& call) {
     if (const int error = endpoints_.bind(*id, {AF_INET, wire::Gid::from_ipv4(0), 0}); error != 0) return error;
   }
   if (id->state != IdState::address_bound) return EINVAL;
-  if (id->source.family == AF_IB) return EOPNOTSUPP;
   if (const int error = endpoints_.ports().start_listening(*id); error != 0) return error;
   const bool has_backlog = command.backlog != 0 && command.backlog <= kBacklogDefault;
   id->backlog = has_backlog ? command.backlog : kBacklogDefault;
@@ -212,6 +228,10 @@ int Commands::init_qp_attributes(const Call& call) {
   switch (command.qp_state) {
     case IBV_QPS_INIT:
       response.qp_attr_mask |= IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+      if (const auto index = place_of_pkey(*id))
+        response.pkey_index = *index;
+      else
+        return ENOENT;
       response.port_num = id->device_port->number();
       if (id->is_datagram()) {
         response.qp_attr_mask |= IBV_QP_QKEY;

@@ -30,26 +30,54 @@ wire::IpAddressingHeader addresses_of(const cm::Event& event) {
   return wire::IpAddressingHeaderLayout::parse(event.private_data.view().first<kAddressBytes>());
 }
 
+/// As cma_save_net_info: of a listener by GIDs both ends are those of the path, or nobody's where a datagram asks. The
+/// octets of private data that are not the application's.
+std::size_t set_addresses_of_request(Id& id, const Id& listener, const cm::Event& event) {
+  const DevicePort& at = *id.device_port;
+  const bool is_infiniband = at.is_infiniband();  // whose GIDs are no addresses of IP
+  if (listener.source.family != AF_IB) {
+    const wire::IpAddressingHeader addresses = addresses_of(event);
+    const sa_family_t family = addresses.ip_version == 4 ? AF_INET : AF_INET6;
+    id.source = at.address_of(family, is_infiniband ? at.gid() : event.path.source, listener.source.port);
+    id.destination = at.address_of(family, is_infiniband ? host::node_of(event.path.address) : event.path.address,
+                                   addresses.source_port);
+    return kAddressBytes;
+  }
+  id.source = listener.source;
+  id.destination.family = AF_IB;
+  if (id.is_datagram()) return 0;
+  const std::uint16_t pkey = wire::kPkeyDefault;
+  id.source.gid = is_infiniband ? at.infiniband_gid() : event.path.source;
+  id.source.name = {
+      .pkey = pkey, .flow_info = event.path.flow_label, .service = event.service_id, .mask = ~std::uint64_t{0}};
+  id.destination.gid = is_infiniband ? subnet_gid(event.path.address, at.infiniband_port()) : event.path.address;
+  id.destination.name = {.pkey = pkey, .flow_info = event.path.flow_label};
+  return 0;
+}
+
 }  // namespace
 
-int Endpoints::bind(Id& id, const Address& address, PortOwner port) {
-  if (address.family == 0) return EAFNOSUPPORT;
-  if (address.family == AF_IB && !address.is_any()) return ENODEV;  // RoCE's GIDs are no addresses of this family
+int Endpoints::bind(Id& id, const Address& wanted, PortOwner port) {
+  if (wanted.family == 0) return EAFNOSUPPORT;
   if (id.state != IdState::idle) return EINVAL;
-  if (address.family == AF_IB) {
-    id.source = address;  // nobody can reach it: a service ID needs no port
-    id.state = IdState::address_bound;
-    return 0;
-  }
   DevicePort* device_port = nullptr;
-  if (!address.is_any()) {
-    const auto found = devices_.with(address);
+  if (!wanted.is_any()) {
+    const auto found = devices_.with(wanted);
     if (!found) return found.error();
     device_port = *found;
   }
-  if (port == PortOwner::process) {
+  Address address = wanted;
+  if (address.family == AF_IB) {
+    const auto name = name_in_space(id.port_space, address.name);
+    if (!name) return EPROTONOSUPPORT;
+    address.name = *name;
+    if (address.port != 0) set_port(address, address.port);
+  }
+  // librdmacm binds a wildcard of AF_IB in every process: no device is opened for it before it listens.
+  const bool is_trial = address.family == AF_IB && address.is_any() && address.port == 0;
+  if (port == PortOwner::process || is_trial) {
     id.source = address;
-    id.source.port = ports_.ephemeral();
+    set_port(id.source, ports_.ephemeral());
   } else if (const int error = ports_.take(id, address); error != 0) {
     return error;
   }
@@ -62,7 +90,7 @@ void Endpoints::end(Id& id) {
   for (const DevicePort& one : devices_) {
     if (one.engine() == nullptr) continue;
     one.run_connections([&](cm::ConnectionManager& manager, Time now) {
-      if (id.state == IdState::listen) manager.listeners().remove(service_id(id, id.source.port), id.serial);
+      if (id.state == IdState::listen) manager.listeners().remove(service_id(id, id.source), id.serial);
       if (id.connection != 0 && id.device_port == &one) manager.destroy(now, id.connection);
       return true;
     });
@@ -176,13 +204,7 @@ void Endpoints::take_request(DevicePort& at, const cm::Event& event) {
   id->state = IdState::connect;
   id->connection = event.connection;
   id->device_port = &at;
-  const wire::IpAddressingHeader addresses = addresses_of(event);
-  const bool is_ipv4 = addresses.ip_version == 4;
-  const sa_family_t family = is_ipv4 ? AF_INET : AF_INET6;
-  const bool is_infiniband = at.is_infiniband();  // whose GIDs are no addresses of IP
-  id->source = at.address_of(family, is_infiniband ? at.gid() : event.path.source, listener->source.port);
-  id->destination = at.address_of(family, is_infiniband ? host::node_of(event.path.address) : event.path.address,
-                                  addresses.source_port);
+  const std::size_t skip = set_addresses_of_request(*id, *listener, event);
   id->next_hop = event.path.next_hop;
   id->path = event.path;
   id->traffic_class = listener->traffic_class;
@@ -194,11 +216,11 @@ void Endpoints::take_request(DevicePort& at, const cm::Event& event) {
   response.uid = listener->uid;
   response.id = id->handle;
   if (id->is_datagram()) {
-    const auto data = event.private_data.view().subspan(kAddressBytes);
+    const auto data = event.private_data.view().subspan(skip);
     response.param.ud.private_data_len = static_cast<std::uint8_t>(data.size());
     std::memcpy(response.param.ud.private_data, data.data(), data.size());
   } else {
-    fill(response.param.conn, event, kAddressBytes);
+    fill(response.param.conn, event, skip);
   }
   report(*listener, response);
 }

@@ -32,7 +32,7 @@ class Endpoints {
   OpenedDevices& devices() { return devices_; }
 
   /// Returns an errno value.
-  int bind(Id& id, const Address& address, PortOwner port = PortOwner::node);
+  int bind(Id& id, const Address& wanted, PortOwner port = PortOwner::node);
   /// The ID ends; its connection ends as the manager sees fit.
   void end(Id& id);
   /// Those of a channel.

@@ -9,15 +9,42 @@
 #include "wire/roce_v1.h"
 
 namespace verbena::shim::rdma_cm {
+namespace {
+
+constexpr unsigned kPortBits = 16;
+constexpr std::uint64_t kSpaceMask = ~std::uint64_t{0xffff};  // RDMA_IB_IP_PS_MASK
+
+}  // namespace
 
 bool Address::is_any() const {
   if (gid.is_ipv4()) return gid.ipv4() == INADDR_ANY || gid.ipv4() == INADDR_LOOPBACK;
   return gid == wire::Gid{} || gid == wire::Gid{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
 }
 
-std::uint64_t service_id(const Id& id, std::uint16_t port) {
-  constexpr unsigned kPortBits = 16;
-  return std::uint64_t{id.port_space} << kPortBits | port;
+std::uint64_t service_id(const Id& id, const Address& address) {
+  if (address.family == AF_IB) return address.name.service;
+  return std::uint64_t{id.port_space} << kPortBits | address.port;
+}
+
+std::optional<ServiceName> name_in_space(std::uint16_t port_space, const ServiceName& name) {
+  const std::uint64_t mask = name.mask & kSpaceMask;
+  for (const std::uint16_t space :
+       {std::uint16_t{RDMA_PS_IB}, std::uint16_t{RDMA_PS_TCP}, std::uint16_t{RDMA_PS_UDP}}) {
+    const std::uint64_t service = std::uint64_t{space} << kPortBits;
+    if ((port_space != RDMA_PS_IB && port_space != space) || (name.service & mask) != (service & mask)) continue;
+    ServiceName made = name;
+    made.service = service | (name.service & name.mask & ~kSpaceMask);
+    made.mask |= kSpaceMask;
+    return made;
+  }
+  return std::nullopt;
+}
+
+void set_port(Address& address, std::uint16_t port) {
+  address.port = port;
+  if (address.family != AF_IB) return;
+  address.name.service = (address.name.service & address.name.mask) | port;
+  address.name.mask = ~std::uint64_t{0};
 }
 
 std::size_t bytes_of_family(const void* name, std::size_t room) {
@@ -51,6 +78,12 @@ Address address_from(const void* socket_address, std::size_t bytes) {
     std::memcpy(&from, socket_address, sizeof from);
     address.family = AF_IB;
     std::ranges::copy(from.sib_addr.sib_raw, address.gid.octets.begin());
+    address.name = {.pkey = ntohs(from.sib_pkey),
+                    .flow_info = ntohl(from.sib_flowinfo),
+                    .service = be64toh(from.sib_sid),
+                    .mask = be64toh(from.sib_sid_mask),
+                    .scope = from.sib_scope_id};
+    address.port = static_cast<std::uint16_t>(address.name.service & address.name.mask);
   }
   return address;
 }
@@ -71,7 +104,15 @@ void address_to(const Address& address, sockaddr_storage& into) {
     std::ranges::copy(address.gid.octets, to.sin6_addr.s6_addr);
     std::memcpy(&into, &to, sizeof to);
   } else if (address.family == AF_IB) {
-    into.ss_family = AF_IB;
+    sockaddr_ib to{};
+    to.sib_family = AF_IB;
+    to.sib_pkey = htons(address.name.pkey);
+    to.sib_flowinfo = htonl(address.name.flow_info);
+    std::ranges::copy(address.gid.octets, to.sib_addr.sib_raw);
+    to.sib_sid = htobe64(address.name.service);
+    to.sib_sid_mask = htobe64(address.name.mask);
+    to.sib_scope_id = address.name.scope;
+    std::memcpy(&into, &to, sizeof to);
   }
 }
 
@@ -89,7 +130,12 @@ wire::Gid Id::own_gid() const {
 
 wire::Gid Id::peer_gid() const {
   if (device_port == nullptr || !device_port->is_infiniband()) return destination.gid;
-  return host::link_local_of(host::node_of(destination.gid)).value_or(destination.gid);
+  return host::link_local_of(peer_node()).value_or(destination.gid);
+}
+
+wire::Gid Id::peer_node() const {
+  return destination.family == AF_IB && device_port != nullptr ? device_port->node_by_gid(destination.gid)
+                                                               : host::node_of(destination.gid);
 }
 
 void fill_ah(const cm::Path& path, const DevicePort& from, ib_uverbs_ah_attr& ah) {

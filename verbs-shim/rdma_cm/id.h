@@ -45,11 +45,21 @@ enum class UserEvent : std::uint32_t {
   timewait_exit,
 };
 
+/// What a name of the family AF_IB has beside its GID.
+struct ServiceName {
+  std::uint16_t pkey = 0;
+  std::uint32_t flow_info = 0;  // the upper twelve bits are a traffic class
+  std::uint64_t service = 0;
+  std::uint64_t mask = 0;  // of `service`: what is told; the rest is chosen when it is bound
+  std::uint64_t scope = 0;
+};
+
 struct Address {
   sa_family_t family = 0;  // 0: none yet
   wire::Gid gid;
-  std::uint16_t port = 0;
+  std::uint16_t port = 0;   // of AF_IB: the lowest bits of the service ID that are told
   std::uint32_t scope = 0;  // of IPv6: the interface of a link-local address
+  ServiceName name{};       // of AF_IB
   /// 0.0.0.0 or ::, and the loopback address as well, as the kernel's rdma_cm has it: it is no device's.
   bool is_any() const;
   /// It is one of each interface's network.
@@ -115,10 +125,18 @@ struct Id {
   wire::Gid own_gid() const;
   /// Of the other end, whose address is `destination`.
   wire::Gid peer_gid() const;
+  /// The address by which its node is known to this process: that of its port, whatever names it.
+  wire::Gid peer_node() const;
   bool owns_port() const { return !claims.empty(); }
 };
 
-std::uint64_t service_id(const Id& id, std::uint16_t port);
+/// Of one end of the ID.
+std::uint64_t service_id(const Id& id, const Address& address);
+/// The service ID that an ID of the port space may be bound to by this name of AF_IB, told but for the port: the
+/// name's, or that of a port space where it says none (cma_select_ib_ps of the kernel). Nothing: it is another space's.
+std::optional<ServiceName> name_in_space(std::uint16_t port_space, const ServiceName& name);
+/// A name of AF_IB that is told but for its port has this one now (cma_bind_port).
+void set_port(Address& address, std::uint16_t port);
 
 /// The octets that a name of this family has; 0: it is none that an ID can have (rdma_addr_size of the kernel).
 std::size_t bytes_of_family(const void* name, std::size_t room);

@@ -1,5 +1,7 @@
 #include "verbs-shim/rdma_cm/opened_device.h"
 
+#include <infiniband/ib.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <span>
@@ -49,7 +51,20 @@ Address DevicePort::address_towards(const Address& destination, const Address& s
   const bool is_link_local = destination.needs_scope() || (source.needs_scope() && !destination.is_any());
   const auto gids = std::span(identity().gids).first(identity().gid_count());
   const auto found = std::ranges::find_if(gids, [](const host::PortGid& one) { return one.gid.is_link_local(); });
+  if (source.family == AF_IB) {
+    Address own = source;
+    own.gid = infiniband_gid();
+    return own;
+  }
   return address_of(source.family, is_link_local && found != gids.end() ? found->gid : gid(), source.port);
+}
+
+bool DevicePort::reaches(const Address& name) const {
+  if (!is_infiniband()) return false;
+  const host::ManagedPort port = infiniband_port();
+  if (!pkey_index(port, name.name.pkey)) return false;
+  return name.gid == infiniband_gid() ||
+         (subnet_gid(name.gid, port) == name.gid && port.state == host::kPortStateActive);
 }
 
 const wire::Encapsulation& DevicePort::default_encapsulation() const {
@@ -104,6 +119,11 @@ DevicePort* OpenedDevices::first() {
 
 Result<DevicePort*, int> OpenedDevices::with(const Address& address) {
   if (address.needs_scope() && address.scope == 0) return Failure{EINVAL};
+  if (address.family == AF_IB) {
+    for (DevicePort& one : all())
+      if (one.is_infiniband() && one.infiniband_gid() == address.gid && one.require()) return &one;
+    return Failure{ENODEV};
+  }
   DevicePort* found = nullptr;
   const auto has_it =
       std::ranges::find_if(all(), [&](const DevicePort& one) { return has_address(one.identity(), address); });
@@ -114,6 +134,12 @@ Result<DevicePort*, int> OpenedDevices::with(const Address& address) {
 }
 
 DevicePort* OpenedDevices::towards(const Address& destination) {
+  if (destination.family == AF_IB) {
+    // To itself, by the first one; else the port whose GID it is, or one of that subnet.
+    for (DevicePort& one : all())
+      if ((destination.is_any() ? one.is_infiniband() : one.reaches(destination)) && one.require()) return &one;
+    return nullptr;
+  }
   if (destination.is_any()) return first();
   std::vector<const host::DeviceIdentity*> identities;
   for (const DevicePort& one : all()) identities.push_back(&one.identity());

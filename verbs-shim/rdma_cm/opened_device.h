@@ -67,6 +67,16 @@ class DevicePort {
     const host::ManagedPort port = infiniband_port();
     return {subnet_gid(identity().gids[0].gid, port), port.pkeys[0]};
   }
+  /// What others name it by with AF_IB, and back: the address of the port that has such a GID. A GID of another subnet
+  /// stays what it is. Of a port on InfiniBand.
+  wire::Gid infiniband_gid() const { return subnet_gid(identity().gids[0].gid, infiniband_port()); }
+  wire::Gid node_by_gid(const wire::Gid& gid) const {
+    if (subnet_gid(gid, infiniband_port()) != gid) return gid;
+    return host::node_of(subnet_gid(gid, host::ManagedPort{}));  // ours are made with the default prefix
+  }
+  /// It is on InfiniBand, and may send to this name: the P_Key is in its table, and the GID its own, or of its subnet
+  /// while it is active (cma_resolve_ib_dev).
+  bool reaches(const Address& name) const;
   /// What its subnet manager has set. Of a port on InfiniBand.
   host::ManagedPort infiniband_port() const { return host::infiniband_port(fabric(), identity(), true); }
   /// What an administrator has set for connections that begin here, or the default (host/node/roce_mode.h).
@@ -108,7 +118,7 @@ class OpenedDevices {
   /// or ENODEV if an interface without a device has it, or if the device cannot be opened; EINVAL: a link-local address
   /// without its interface.
   Result<DevicePort*, int> with(const Address& address);
-  /// The one by which packets to the address leave. Null: it cannot be opened.
+  /// The one by which packets to the address leave. Null: it cannot be opened; for a name of AF_IB: there is none.
   DevicePort* towards(const Address& destination);
   /// Those on which an ID with this source hears: any address is that of each that can be opened.
   std::vector<DevicePort*> at(const Address& source);

@@ -19,16 +19,13 @@ bool is_family_only(const Id& id) {
 }
 
 wire::IpVersions own_version(const Id& id) {
-  return {id.source.family == AF_INET, id.source.family == AF_INET6};
+  return {id.source.family == AF_INET, id.source.family == AF_INET6, id.source.family == AF_IB};
 }
 
-/// Whose requests a listener gets: cma_match_private_data.
+/// Whose requests a listener gets: cma_match_private_data, cma_match_net_dev. One by GIDs gets all.
 wire::IpVersions audience_of(const Id& id) {
+  if (id.source.family == AF_IB) return wire::kAnyIpVersion;
   return id.source.is_any() && !is_family_only(id) ? wire::kBothIpVersions : own_version(id);
-}
-
-bool includes(wire::IpVersions versions, IpVersion version) {
-  return version == IpVersion::ipv4 ? versions.ipv4 : versions.ipv6;
 }
 
 }  // namespace
@@ -41,7 +38,7 @@ std::uint16_t Ports::ephemeral() {
 int Ports::check(const Id& id, std::uint16_t port, bool reuse) const {
   for (const auto& other : ids_) {
     const bool is_owner = other != nullptr && other.get() != &id && other->owns_port() && other->source.port == port &&
-                          other->port_space == id.port_space;
+                          service_id(*other, other->source) == service_id(id, id.source);
     if (!is_owner || (reuse && other->reuse_address)) continue;
     if (is_family_only(id) && is_family_only(*other) && id.source.family != other->source.family) continue;
     if (id.source.is_any() || other->source.is_any()) return EADDRNOTAVAIL;
@@ -51,7 +48,7 @@ int Ports::check(const Id& id, std::uint16_t port, bool reuse) const {
 }
 
 int Ports::claim(Id& id, DevicePort& at, IpVersion version) {
-  const std::uint64_t service = service_id(id, id.source.port);
+  const std::uint64_t service = service_id(id, id.source);
   std::weak_ptr<host::ServiceClaim>& known = claims_[{&at, service, version}];
   std::shared_ptr<host::ServiceClaim> own = known.lock();
   int error = 0;
@@ -65,9 +62,9 @@ int Ports::claim(Id& id, DevicePort& at, IpVersion version) {
 
 int Ports::take(Id& id, const Address& address) {
   if (address.port == 0) {
-    Address chosen = address;
     for (unsigned tries = 0; tries < kEphemeralTries; ++tries) {
-      chosen.port = ephemeral();
+      Address chosen = address;
+      set_port(chosen, ephemeral());
       const int error = take(id, chosen);
       if (error != EADDRINUSE && error != EADDRNOTAVAIL) return error;
     }
@@ -76,12 +73,12 @@ int Ports::take(Id& id, const Address& address) {
   const Address before = id.source;
   id.source = address;
   int error = check(id, address.port, id.reuse_address);
-  // What other processes of the node have stands in the way of both versions unless each is for its own only.
-  const wire::IpVersions claimed = is_family_only(id) ? own_version(id) : wire::kBothIpVersions;
+  // What other processes of the node have stands in the way of all versions unless each is for its own only.
+  const wire::IpVersions claimed = is_family_only(id) ? own_version(id) : wire::kAnyIpVersion;
   const auto places = error == 0 ? devices_.at(address) : std::vector<DevicePort*>{};
   if (error == 0 && places.empty()) error = ENODEV;
   for (DevicePort* const place : places)
-    for (const IpVersion version : {IpVersion::ipv4, IpVersion::ipv6})
+    for (const IpVersion version : host::kIpVersions)
       if (error == 0 && includes(claimed, version)) error = claim(id, *place, version);
   if (error == 0) return 0;
   id.claims.clear();
@@ -90,12 +87,14 @@ int Ports::take(Id& id, const Address& address) {
 }
 
 int Ports::start_listening(Id& id) {
+  if (!id.owns_port())
+    if (const int error = take(id, Address(id.source)); error != 0) return error;
   if (id.reuse_address) {
     // Whoever listens shares the port with nobody (rdma_listen of the kernel).
     if (const int error = check(id, id.source.port, false); error != 0) return error;
     id.reuse_address = false;
   }
-  const std::uint64_t service = service_id(id, id.source.port);
+  const std::uint64_t service = service_id(id, id.source);
   const wire::IpVersions audience = audience_of(id);
   const std::vector<DevicePort*> places = devices_.at(id.source);
   if (places.empty()) return ENODEV;
@@ -115,9 +114,9 @@ int Ports::start_listening(Id& id) {
 }
 
 void Ports::tell_listening(Id& id, DevicePort& at) {
-  for (const IpVersion version : {IpVersion::ipv4, IpVersion::ipv6})
+  for (const IpVersion version : host::kIpVersions)
     if (id.owns_port() && includes(audience_of(id), version))
-      id.listening.push_back({&at, at.services().serve(service_id(id, id.source.port), version)});
+      id.listening.push_back({&at, at.services().serve(service_id(id, id.source), version)});
 }
 
 bool Ports::listen_on_more(Id& id) {
@@ -127,7 +126,7 @@ bool Ports::listen_on_more(Id& id) {
   for (DevicePort* const place : devices_.at(id.source)) {
     if (listens_at(place)) continue;
     place->run_connections([&](cm::ConnectionManager& manager, Time) {
-      return manager.listeners().add(service_id(id, id.source.port), id.serial, audience_of(id));
+      return manager.listeners().add(service_id(id, id.source), id.serial, audience_of(id));
     });
     tell_listening(id, *place);
   }

@@ -39,21 +39,22 @@ std::uint8_t exactly(std::uint8_t value) {
   return static_cast<std::uint8_t>(wire::kSelectorExactly << kSelectorShift | value);
 }
 
-/// One end of an ID, by GID and service ID (rdma_get_service_id of the kernel).
-void write_infiniband_address(const Id& id, const Address& address, const wire::Gid& gid,
-                              __kernel_sockaddr_storage& into) {
-  sockaddr_ib name{};
-  name.sib_family = AF_IB;
-  name.sib_pkey = htons(kPkey);
-  std::ranges::copy(gid.octets, name.sib_addr.sib_raw);
-  name.sib_sid = htobe64(service_id(id, address.port));
-  std::memcpy(&into, &name, sizeof name);
-}
-
 void write_address(const Address& address, __kernel_sockaddr_storage& into) {
   sockaddr_storage name;
   address_to(address, name);
   std::memcpy(&into, &name, sizeof into);
+}
+
+/// One end of an ID, by GID and service ID (rdma_get_service_id of the kernel).
+void write_infiniband_address(const Id& id, const Address& address, const wire::Gid& gid,
+                              __kernel_sockaddr_storage& into) {
+  if (address.family == AF_IB) return write_address(address, into);
+  sockaddr_ib name{};
+  name.sib_family = AF_IB;
+  name.sib_pkey = htons(kPkey);
+  std::ranges::copy(gid.octets, name.sib_addr.sib_raw);
+  name.sib_sid = htobe64(service_id(id, address));
+  std::memcpy(&into, &name, sizeof name);
 }
 
 void write_device(const Id& id, rdma_ucm_query_addr_resp& response) {

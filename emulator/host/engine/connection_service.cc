@@ -165,7 +165,7 @@ bool ConnectionService::recheck_unclaimed(FairLock& lock, Time now) {
       return listener && *listener != config_.slot;
     };
     // Whoever listens for its IP version takes it; else who listens for the other one turns it down.
-    return is_other(it.asker) || (!due.listens && is_other(wire::kBothIpVersions));
+    return is_other(it.asker) || (!due.listens && is_other(wire::kAnyIpVersion));
   });
   if (unclaimed.empty()) return false;
   const std::scoped_lock guard(lock);

@@ -32,7 +32,15 @@ struct Part {
   char text[32];
 };
 const char* suffix_of(IpVersion version) {
-  return version == IpVersion::ipv6 ? ".6" : "";
+  switch (version) {
+    case IpVersion::ipv4:
+      return "";
+    case IpVersion::ipv6:
+      return ".6";
+    case IpVersion::none:
+      return ".ib";
+  }
+  return "";
 }
 Part service_part(std::uint64_t service, IpVersion version, const char* more = "") {
   Part part{};
@@ -91,8 +99,9 @@ bool names_listener(std::string_view name) {
   const std::size_t service = name.rfind('/', slot - 1);
   // A claim has an address in this place, a presence the word "node".
   std::string_view digits = name.substr(service + 1, slot - service - 1);
-  const std::string_view ipv6 = suffix_of(IpVersion::ipv6);
-  if (digits.ends_with(ipv6)) digits.remove_suffix(ipv6.size());
+  for (const IpVersion version : {IpVersion::ipv6, IpVersion::none})
+    if (const std::string_view suffix = suffix_of(version); digits.ends_with(suffix))
+      digits.remove_suffix(suffix.size());
   const bool is_slot = name.size() != slot + 1 && name.find_first_not_of("0123456789", slot + 1) == name.npos;
   return is_slot && !digits.empty() && digits.find_first_not_of("0123456789abcdef") == digits.npos;
 }
@@ -119,8 +128,8 @@ std::optional<std::uint8_t> ServiceDirectory::find_listener(const wire::Gid& nod
                                                             wire::IpVersions who) const {
   const HeldName probe(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!probe.held()) return std::nullopt;
-  for (const IpVersion version : {IpVersion::ipv4, IpVersion::ipv6}) {
-    if (!(version == IpVersion::ipv4 ? who.ipv4 : who.ipv6)) continue;
+  for (const IpVersion version : kIpVersions) {
+    if (!includes(who, version)) continue;
     if (!make_name(fabric_, node, service_part(service, version).text).is_held(probe.descriptor())) continue;
     const auto listener = first_slot(probe.descriptor(), [&](std::uint32_t slot) {
       return make_name(fabric_, node, owner_part(service, version, slot).text);
@@ -133,7 +142,7 @@ std::optional<std::uint8_t> ServiceDirectory::find_listener(const wire::Gid& nod
 std::optional<std::uint8_t> ServiceDirectory::find_process(const wire::Gid& node, std::uint64_t service,
                                                            wire::IpVersions who) const {
   if (const auto listener = find_listener(node, service, who)) return listener;
-  if (const auto listener = find_listener(node, service, wire::kBothIpVersions)) return listener;
+  if (const auto listener = find_listener(node, service, wire::kAnyIpVersion)) return listener;
   const HeldName probe(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!probe.held()) return std::nullopt;
   return first_slot(probe.descriptor(),

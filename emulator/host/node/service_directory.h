@@ -2,11 +2,12 @@
 //
 // Solely responsible for the node-wide space of service IDs (rdma_cm's ports lie in it) and for finding the process
 // that a connection request has to reach. Names (abstract_name.h): verbena-cm/UID/FABRIC/ADDRESS/SERVICE is the claim
-// for those who ask by IPv4, SERVICE.6 for those who ask by IPv6; with /SLOT behind it, it says who listens, with .any
-// that the claim is for any address; and .../node/SLOT that a process is there at all. It does not know the
-// communication manager.
+// for those who ask by IPv4, SERVICE.6 for those who ask by IPv6, SERVICE.ib for those who name no IP addresses; with
+// /SLOT behind it, it says who listens, with .any that the claim is for any address; and .../node/SLOT that a process
+// is there at all. It does not know the communication manager.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,7 +31,19 @@ class PresenceWatch {
   HeldName descriptor_;
 };
 
-enum class IpVersion : std::uint8_t { ipv4, ipv6 };
+enum class IpVersion : std::uint8_t { ipv4, ipv6, none };
+inline constexpr std::array kIpVersions{IpVersion::ipv4, IpVersion::ipv6, IpVersion::none};
+constexpr bool includes(wire::IpVersions versions, IpVersion version) {
+  switch (version) {
+    case IpVersion::ipv4:
+      return versions.ipv4;
+    case IpVersion::ipv6:
+      return versions.ipv6;
+    case IpVersion::none:
+      return versions.none;
+  }
+  return false;
+}
 
 /// A service ID of the node, for one IP version.
 struct ServiceClaim {

@@ -35,10 +35,7 @@ struct Node : EngineNode {
   void connection_event(std::uint32_t port, const cm::Event& event) override { told.push_back({port, event}); }
   void listen(std::uint32_t port) {
     BOOST_REQUIRE(engine->run_connections(
-        [](ConnectionManager& manager, Time) {
-          return manager.listeners().add(kService, kListener, wire::kBothIpVersions);
-        },
-        port));
+        [](ConnectionManager& manager, Time) { return manager.listeners().add(kService, kListener); }, port));
   }
   cm::ConnectionId ask(std::uint8_t peer, std::uint32_t port) {
     cm::RequestInit init;

@@ -176,8 +176,31 @@ def groups(context):
         harness.wait_until(lambda: groups_of(fabric) == 0, time.monotonic() + UP_S, "the killed member is none any more", [])
 
 
+def hears_gids(fabric, node):
+    with open(fabric.nodes[node].unix_sockets, encoding="ascii", errors="replace") as table:
+        return re.search(rf"@verbena-cm/\d+/{fabric.name}/{fabric.nodes[node].address}/\w+\.ib/", table.read()) is not None
+
+
+def by_gid(context):
+    """Programs that name ports by GIDs (AF_IB): connections, datagrams and rsockets. A GID that nobody has is no path's."""
+    with ring(context) as fabric:
+        fabric.start_manager()
+        gids = [fabric.says(node, "cat", "/sys/class/infiniband/verbena0/ports/1/gids/0").strip() for node in (0, 2)]
+        for tool, options, says in (("ucmatose", [], "test complete"), ("udaddy", ["-C", "5"], "test complete"), ("rstream", ["-S", "4096", "-C", "100"], "^custom")):
+            server = fabric.start(fabric.nodes[0], [tool, "-f", "gid", "-b", gids[0], *options], "server")
+            harness.wait_until(lambda: hears_gids(fabric, 0), time.monotonic() + UP_S, "it listens", [server])
+            client = fabric.run(fabric.nodes[2], [tool, "-f", "gid", "-s", gids[0], "-b", gids[1], *options])
+            if not re.search(says, client.out, re.M) or (tool != "rstream" and server.wait(time.monotonic() + UP_S) != 0):
+                raise Failure(f"{tool}\n{client.describe()}{server.describe()}")
+            server.close()
+        lost = fabric.start(fabric.nodes[2], ["ucmatose", "-f", "gid", "-s", gids[0][:-4] + "ffff"], "client")
+        if lost.wait(time.monotonic() + UP_S) in (None, 0) or "RDMA_CM_EVENT_ROUTE_ERROR, error: -22" not in lost.out:
+            raise Failure(f"a path to nobody\n{lost.describe()}")
+
+
 def tests(context):
-    return [("paths have the manager's service level", lambda: service_levels(context)),
+    return [("programs name each other by GIDs", lambda: by_gid(context)),
+            ("paths have the manager's service level", lambda: service_levels(context)),
             ("dfsssp spreads connections over lanes", lambda: a_lane_for_each(context)),
             ("a path without a manager is an error", lambda: no_manager(context)),
             ("a group's packets reach its members alone", lambda: groups(context))]

@@ -67,7 +67,7 @@ CASES = [
 
 def wait_for_listener(fabric, node, case, program):
     service = f"/{fabric.name}/{node.address}/{case.port_space << 16 | case.port:x}"
-    names = (service + "/", service + ".6/")  # for those who ask by IPv4, by IPv6
+    names = (service + "/", service + ".6/", service + ".ib/")  # for those who ask by IPv4, by IPv6, by GIDs
 
     def listens():
         with open(node.unix_sockets, encoding="ascii", errors="replace") as table:

@@ -32,6 +32,8 @@ import listings  # noqa: E402
 import managed  # noqa: E402
 import managed_acm  # noqa: E402
 import managed_cm  # noqa: E402
+import managed_faults  # noqa: E402
+import managed_notices  # noqa: E402
 import matrix  # noqa: E402
 import network  # noqa: E402
 import own_sockets  # noqa: E402
@@ -50,7 +52,8 @@ import subnet  # noqa: E402
 # A family is called as its module is.
 MODULES = {"fabric": served, **{module.__name__: module for module in (
     bad_luck, busy, captures, command_line, congestion, crowd, devices, explained, failing_connections, failing_verbs, infiniband,
-    leaks, listings, managed, managed_acm, managed_cm, network, own_sockets, pause_frames, qperf, rdma_cm, rdma_cm_devices, rdma_cm_endings,
+    leaks, listings, managed, managed_acm, managed_cm, managed_faults, managed_notices, network, own_sockets, pause_frames, qperf,
+    rdma_cm, rdma_cm_devices, rdma_cm_endings,
     rdma_cm_tools, roce_versions, rsockets, shared_port, subnet)}}
 
 

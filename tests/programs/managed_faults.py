@@ -10,7 +10,7 @@ import harness
 import subnet
 import waiting
 from harness import Failure
-from managed import UP_S, Managed, carried
+from managed import TOPOLOGY, UP_S, Managed, carried, ud_peer
 from managed_cm import path_of
 
 # Two leaves below two spines: one may do without the other.
@@ -133,6 +133,27 @@ def bit_errors(context):
             raise Failure(out)
 
 
+NOBODYS_LID = "99"
+
+
+def reasons(context):
+    """perfquery says why a switch has not sent a datagram on: it is longer than a cable's MTU, or nobody has its LID."""
+    narrow = TOPOLOGY.replace('"S2"[3]', '"S2"[3] mtu=1024').replace('"S3"[1]', '"S3"[1] mtu=1024')
+    with Managed(context, narrow) as fabric:
+        fabric.start_manager()
+        switch = re.search(r"first switch.* lid (\d+)", fabric.says(0, "ibnetdiscover")).group(1)
+        fabric.expect(0, ["smpquery", "portinfo", switch, "3"], r"MtuCap:\.+1024", r"NeighborMTU:\.+1024")
+        receiver = fabric.start(fabric.nodes[3], [ud_peer(context), "receive", "0x111"])
+        harness.wait_until(lambda: "at " in receiver.out, time.monotonic() + UP_S, "it listens", [receiver])
+        lid, qpn = receiver.out.split()[1:3]
+        for to, octets in ((lid, "1000"), (lid, "2000"), (NOBODYS_LID, "1000")):
+            fabric.says(0, ud_peer(context), "send", to, qpn, "0x111", octets)
+        fabric.wait_for(0, ["perfquery", "-E", switch, "1"], r"PortDLIDMappingErrors:\.+1$")
+        ways = [fabric.wait_for(0, ["perfquery", "-D", switch, port], r"PortNeighborMTUDiscards") for port in ("3", "5")]
+        if sorted(re.findall(r"PortNeighborMTUDiscards:\.+(\d+)", "".join(ways))) != ["0", "1"] or "got 1040" not in receiver.out:
+            raise Failure(f"{''.join(ways)}\n{receiver.describe()}")
+
+
 class Ring(Managed):
     """Of five nodes. The fifth has no TCP side channel here."""
 
@@ -176,5 +197,6 @@ def tests(context):
             ("a standby takes over beside a transfer", lambda: standby(context)),
             ("a port that flaps is told", lambda: flaps(context)),
             ("damaged bits are symbol errors", lambda: bit_errors(context)),
+            ("counters say why a datagram is lost", lambda: reasons(context)),
             ("lanes that wait in a ring are named", lambda: lanes(context, "minhop", True)),
             ("dfsssp's lanes wait in no ring", lambda: lanes(context, "dfsssp", False))]

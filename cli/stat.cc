@@ -59,7 +59,7 @@ std::string links_text(const FabricSnapshot& seen, const FabricSnapshot* before,
 
 /// Of a fabric whose ports have paused each other, or wait for each other's credits.
 std::string pauses_text(const FabricSnapshot& seen) {
-  const std::string deadlock = seen.deadlock ? fmt::format("deadlock: {}\n", host::deadlock_text(seen)) : "";
+  std::string deadlock = seen.deadlock ? fmt::format("deadlock: {}\n", host::deadlock_text(seen)) : "";
   if (seen.network.pause_frames == 0) return deadlock;
   std::string text =
       fmt::format("{}, {} given up by the watchdog, {} of lossless classes lost\n",

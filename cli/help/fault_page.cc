@@ -28,14 +28,17 @@ constexpr std::string_view kOwnSockets =
 void add_introduction(Page& page) {
   page.paragraph(
       "Everything that can be made to go wrong, with every word, its values and an example. This page is what `verbena "
-      "help fault` prints; it is made from the tables that the words are read by. There are five ways to say a fault; "
+      "help fault` prints; it is made from the tables that the words are read by. There are six ways to say a fault; "
       "`verbena exec --fault-plan FILE` reads those of `--fault` from a file, one a line:");
-  page.lines({"verbena exec --node 2 --fault 'drop 0.1%' -- PROGRAM    on what one process sends or receives",
-              "verbena exec --fault 'fail verb=create_qp' -- PROGRAM   on the verbs that a process calls, and on its "
-              "completions",
-              "verbena fault add n1-s1 drop 0.1%                       on a cable of a running fabric",
-              "faults: [{packet: 'drop 0.1%', link: n1-s1}]            on a cable of a scenario, for a time",
-              "verbena fault link-down n1-s1, faults: [{link-down: n1-s1}]   on cables, switches, nodes"});
+  page.lines(
+      {"verbena exec --node 2 --fault 'drop 0.1%' -- PROGRAM    on what one process sends or receives",
+       "verbena exec --fault 'fail verb=create_qp' -- PROGRAM   on the verbs that a process calls, and on its "
+       "completions",
+       "verbena fault add n1-s1 drop 0.1%                       on a cable of a running fabric",
+       "verbena fault n1 fail verb=create_qp                    on the verbs of a running fabric's programs",
+       "faults: [{packet: 'drop 0.1%', link: n1-s1}]            on a cable of a scenario, for a time",
+       "faults: [{verbs: 'fail verb=reg_mr', node: n1}]         on the verbs of a scenario's software, for a time",
+       "verbena fault link-down n1-s1, faults: [{link-down: n1-s1}]   on cables, switches, nodes"});
   page.paragraph(
       "Chance is drawn from the seed (`--seed`, `seed:`): the same seed, link and packets give the same faults, "
       "whatever "
@@ -76,14 +79,16 @@ void add_packet_faults(Page& page, const fabric::FaultTable& table) {
 void add_verb_faults(Page& page) {
   page.heading("Calls of verbs, completions, events: ACTION [WORD]...");
   page.paragraph(
-      "What a live program's own calls come to, and what its NIC tells it: `verbena exec --fault`, beside faults of "
-      "packets. A rule counts the calls or completions that fit it; each work request of a list that is posted is a "
+      "What a program's own calls come to, and what its NIC tells it: of one program (`verbena exec --fault`, beside "
+      "faults of packets), of all on a node, also while they run (`verbena fault n1 RULE`), and of a scenario's "
+      "software "
+      "(`verbs:`). A rule counts the calls or completions that fit it; each work request of a list that is posted is a "
       "call. All rules are asked of every one, the first one that fails it says with what, all else adds up. The verbs "
       "are called as in the man pages, without ibv_; variants are the same verb (create_qp_ex is create_qp, each "
       "request "
       "of ibv_wr_complete is a post_send; if one fails, none is posted). Calls of librdmacm have their rdma_, and fail "
       "as the kernel's answer to them would. Without such a rule a verb costs what it did. `--stats` tells how often "
-      "each has hit.");
+      "each has hit, `verbena fault list` and the report of a scenario do so of theirs.");
   page.paragraph(
       "Limits of the device are settings of the NIC: `--nic 'memlock=64KiB max-qp=8 max-inline=64'` (registering more "
       "is "
@@ -123,6 +128,15 @@ void add_scenario_faults(Page& page, std::span<const fabric::ElementRow> rows) {
             "{" + std::string(scenarios::kLuminaFaultExample) + "}");
   for (const scenarios::FaultKeyWord& word : scenarios::lumina_key_words())
     page.part(word.key, word.value, word.text, "");
+  page.word(
+      "verbs", "",
+      "A fault of verbs, completions or an event, as above; after= and at= in it count from when it begins. Under "
+      "virtual time it is of the workloads' software, which calls " +
+          scenarios::verbs_of_workloads() +
+          "; a call that is late keeps all software of its host waiting. With `clock: real` it is of the node's "
+          "programs. Keys: " +
+          keys_text(scenarios::keys_of("verbs")) + ".",
+      "{" + std::string(scenarios::kVerbFaultExample) + "}");
   for (const fabric::ElementRow& row : rows)
     page.word(row.word, "",
               std::string(row.in_scenario.text) + (row.needs_virtual_clock ? " Under virtual time only." : "") +

@@ -194,14 +194,16 @@ constexpr std::array<ElementRow, 22> kRows{{
      .kind = Software::registration_failure,
      .subject = Subject::hosts,
      .keys = kTimesKeys,
-     .needs_virtual_clock = true,
-     .in_scenario = {"The next registrations of memory on the node fail.", "registration-failure: n1, times: 2"}},
+     .in_scenario = {"The next registrations of memory on the node fail, as with verbs: 'fail verb=reg_mr count=N'; of "
+                     "programs in each process.",
+                     "registration-failure: n1, times: 2"}},
     {.word = "post-failure",
      .kind = Software::post_failure,
      .subject = Subject::hosts,
      .keys = kTimesKeys,
-     .needs_virtual_clock = true,
-     .in_scenario = {"The next posts on the node fail.", "post-failure: n1, times: 3, at: 1ms"}},
+     .in_scenario = {"The next posts on the node fail, as with verbs: 'fail verb=post_send count=N'; of programs in "
+                     "each process.",
+                     "post-failure: n1, times: 3, at: 1ms"}},
 }};
 
 constexpr const ElementRow* row_of_word(std::string_view word, std::span<const ElementRow> rows) {
@@ -267,6 +269,9 @@ const ElementKey& element_key(std::string_view key) {
 namespace {
 
 const ElementRow* row_of_value(const PacketRule&) {
+  return nullptr;
+}
+const ElementRow* row_of_value(const HostVerbRule&) {
   return nullptr;
 }
 template <class Value>

@@ -102,7 +102,7 @@ const ElementRow* find_element(std::string_view word, std::span<const ElementRow
 const ElementRow& element_row(FaultKind kind);
 /// The key is listed.
 const ElementKey& element_key(std::string_view key);
-/// Null: it is one of packets.
+/// Null: it is one of packets or verbs.
 const ElementRow* row_of(const Fault& fault);
 
 /// It has an end that can be said beforehand.

@@ -1,7 +1,7 @@
 // Fault: all that can be made to go wrong, as one value: packets on links, elements of the network, nodes, and the
 // software on them.
 //
-// Solely the values. Their words are fault_rows.h's (packets) and element_rows.h's (the others). ElementFaults brings
+// Solely the values. Their words are fault_rows.h's (packets), verb_rule.h's (verbs) and element_rows.h's (the others). ElementFaults brings
 // about the first two alternatives, under both clocks; nodes and their software are whoever runs them's.
 // Tested by: tests/fabric/element_rows_test.cc
 #pragma once
@@ -13,6 +13,7 @@
 
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/fabric/topology.h"
+#include "emulator/fabric/verb_rule.h"
 #include "wire/time.h"
 
 namespace verbena::fabric {
@@ -77,6 +78,12 @@ struct SoftwareFault {
   std::uint8_t status = 0;  // nic::CompletionStatus
 };
 
-using Fault = std::variant<PacketRule, ElementChange, NodeChange, SoftwareFault>;
+/// A rule for the verbs that the software of these hosts calls, for their completions, or an event.
+struct HostVerbRule {
+  VerbRule rule;
+  std::vector<std::uint32_t> hosts;
+};
+
+using Fault = std::variant<PacketRule, ElementChange, NodeChange, SoftwareFault, HostVerbRule>;
 
 }  // namespace verbena::fabric

@@ -38,11 +38,12 @@ std::optional<Range> parse_range(std::string_view text, std::uint64_t least, std
   return Range{*first, *last};
 }
 
-std::string failure(std::string_view text, std::string_view what) {
+std::string failure(std::string_view text, std::string_view what, std::size_t column) {
   constexpr std::size_t kShown = 80;
   std::string shown(text.substr(0, kShown));
   std::replace_if(shown.begin(), shown.end(), [](char c) { return c < ' ' || c == 0x7f; }, '?');
-  std::string line = "fault " + quote(shown) + ": " + std::string(what);
+  const std::string at = column == 0 ? std::string() : ", column " + std::to_string(column);
+  std::string line = "fault " + quote(shown) + at + ": " + std::string(what);
   std::replace_if(line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
   return line;
 }

@@ -69,8 +69,8 @@ std::string names_joined(std::span<const std::string_view> names);
 std::optional<std::uint32_t> parse_number_in(std::string_view text, std::uint64_t least, std::uint64_t most);
 /// `4`, `4-7` or `all`.
 std::optional<Range> parse_range(std::string_view text, std::uint64_t least, std::uint64_t most);
-/// "fault 'drop 1': 'what' ...", one line, whatever the text is.
-std::string failure(std::string_view text, std::string_view what);
+/// "fault 'drop 1', column 6: '1' ...", one line, whatever the text is. `column`: from 1; 0: it is of the whole.
+std::string failure(std::string_view text, std::string_view what, std::size_t column = 0);
 
 }  // namespace rule_text
 
@@ -122,13 +122,14 @@ class RuleReader {
     for (const ActionRow& row : table_.actions)
       if (row.name == words.front()) action_ = &row;
     if (action_ == nullptr)
-      return fail_at(words.front(), "unknown action " + rule_text::quote(words.front()) + ": use one of " +
-                                        action_names() + did_you_mean(words.front(), names_in(table_.actions)));
+      return fail("unknown action " + rule_text::quote(words.front()) + ": use one of " + action_names() +
+                      did_you_mean(words.front(), names_in(table_.actions)),
+                  column_of(words.front()));
     rule_.action = action_->value;
     for (std::size_t i = 0; i < words.size(); ++i) {
       rule_.text += (i == 0 ? "" : " ") + std::string(words[i]);
       if (i == 0) continue;
-      if (const Error error = take_word(words[i])) return fail_at(words[i], *error);
+      if (const Error error = take_word(words[i])) return fail(*error, column_of(words[i]));
     }
     if (action_->lacks != nullptr)
       if (const std::string_view lacking = action_->lacks(rule_, seen_); !lacking.empty())
@@ -140,12 +141,11 @@ class RuleReader {
  private:
   using Error = std::optional<std::string>;  // nothing: fine
 
-  Failure<std::string> fail(const std::string& what) const {
-    return Failure<std::string>{rule_text::failure(text_, what)};
+  Failure<std::string> fail(const std::string& what, std::size_t column = 0) const {
+    return Failure<std::string>{rule_text::failure(text_, what, column)};
   }
-  /// Of one word of the text; it says in which column, from 1.
-  Failure<std::string> fail_at(std::string_view word, const std::string& what) const {
-    return fail("column " + std::to_string(word.data() - text_.data() + 1) + ": " + what);
+  std::size_t column_of(std::string_view word) const {
+    return static_cast<std::size_t>(word.data() - text_.data()) + 1;
   }
 
   Error take_word(std::string_view word) {

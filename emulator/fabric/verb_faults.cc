@@ -7,9 +7,36 @@
 namespace verbena::fabric {
 
 VerbFaults::VerbFaults(std::vector<VerbRule> rules, std::uint64_t seed) : seed_(seed) {
-  for (VerbRule& rule : rules) entries_.push_back({std::move(rule), {}, {}});
+  for (VerbRule& rule : rules) entries_.push_back({.rule = std::move(rule), .stream = entries_.size()});
+  settle();
+}
+
+void VerbFaults::settle() {
   struck_.reserve(entries_.size());
   needs_time_ = std::ranges::any_of(entries_, [](const Entry& entry) { return entry.rule.after.ns != 0; });
+}
+
+void VerbFaults::begin(Time now) {
+  has_begun_ = true;
+  for (Entry& entry : entries_)
+    if (!entry.began) entry.began = now;
+}
+
+void VerbFaults::replace_added(std::vector<VerbRule> rules, Time now) {
+  constexpr std::uint64_t kStreamOfAdded = std::uint64_t{1} << 32;
+  std::vector<Entry> entries;
+  for (Entry& entry : entries_)
+    if (!entry.is_added) entries.push_back(std::move(entry));
+  for (VerbRule& rule : rules) {
+    const auto before =
+        std::ranges::find_if(entries_, [&](const Entry& entry) { return entry.is_added && entry.rule.id == rule.id; });
+    if (before != entries_.end())
+      entries.push_back(std::move(*before));
+    else
+      entries.push_back({.rule = std::move(rule), .stream = kStreamOfAdded | rule.id, .began = now, .is_added = true});
+  }
+  entries_ = std::move(entries);
+  settle();
 }
 
 namespace {
@@ -71,6 +98,12 @@ bool VerbFaults::concerns(Verb verb) const {
   });
 }
 
+std::uint64_t VerbFaults::hits(std::uint32_t id) const {
+  const auto found =
+      std::ranges::find_if(entries_, [&](const Entry& entry) { return entry.is_added && entry.rule.id == id; });
+  return found == entries_.end() ? 0 : found->counters.applied;
+}
+
 bool VerbFaults::may_hit(const VerbCall& call) const {
   return std::ranges::any_of(entries_, [&](const Entry& entry) { return fits(entry.rule, call); });
 }
@@ -86,15 +119,15 @@ bool VerbFaults::concerns_completions() const {
 }
 
 /// Of what fits: it counts, whatever becomes of it, and chance and order say whether it is hit.
-bool VerbFaults::strikes(Entry& entry, std::size_t index, Time now) {
+bool VerbFaults::strikes(Entry& entry, Time now) {
   const VerbRule& rule = entry.rule;
-  if (rule.after.ns != 0 && now - *began_ < rule.after) return false;
+  if (rule.after.ns != 0 && now - *entry.began < rule.after) return false;
   const std::uint64_t number = ++entry.counters.matched;
   if (rule.calls && !rule.calls->contains(static_cast<std::uint32_t>(std::min<std::uint64_t>(number, UINT32_MAX))))
     return false;
   if (number % rule.every != 0 || entry.counters.applied >= rule.count_max) return false;
-  const bool is_hit =
-      rule.probability_ppb == kCertainPpb || mix_all({seed_, index, number}) % kCertainPpb < rule.probability_ppb;
+  const bool is_hit = rule.probability_ppb == kCertainPpb ||
+                      mix_all({seed_, entry.stream, number}) % kCertainPpb < rule.probability_ppb;
   if (!is_hit) return false;
   ++entry.counters.applied;
   struck_.push_back(rule.id);
@@ -102,13 +135,12 @@ bool VerbFaults::strikes(Entry& entry, std::size_t index, Time now) {
 }
 
 VerbVerdict VerbFaults::judge(const VerbCall& call, Time now) {
-  if (!began_) began_ = now;
+  if (!has_begun_) begin(now);
   struck_.clear();
   VerbVerdict verdict;
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    Entry& entry = entries_[i];
+  for (Entry& entry : entries_) {
     if (verdict.error != 0 && entry.rule.action == VerbAction::fail) continue;
-    if (!fits(entry.rule, call) || !strikes(entry, i, now)) continue;
+    if (!fits(entry.rule, call) || !strikes(entry, now)) continue;
     if (entry.rule.action == VerbAction::kill)
       verdict.kills = true;
     else if (entry.rule.action == VerbAction::delay)
@@ -120,12 +152,11 @@ VerbVerdict VerbFaults::judge(const VerbCall& call, Time now) {
 }
 
 ConnectionVerdict VerbFaults::judge(ConnectionStep step, std::uint32_t device, Time now) {
-  if (!began_) began_ = now;
+  if (!has_begun_) begin(now);
   struck_.clear();
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    Entry& entry = entries_[i];
+  for (Entry& entry : entries_) {
     const VerbRule& rule = entry.rule;
-    if (!fits(rule, step, device) || !strikes(entry, i, now)) continue;
+    if (!fits(rule, step, device) || !strikes(entry, now)) continue;
     const PlannedEnd end = rule.action == VerbAction::reject ? PlannedEnd::rejected : rule.end;
     if (end == PlannedEnd::rejected) return {.end = end, .reason = rule.reason != 0 ? rule.reason : kConsumerDefined};
     return {.end = end, .error = rule.error != 0 ? rule.error : default_error(end)};
@@ -134,14 +165,13 @@ ConnectionVerdict VerbFaults::judge(ConnectionStep step, std::uint32_t device, T
 }
 
 nic::CompletionVerdict VerbFaults::judge(const nic::JudgedCompletion& of, std::uint32_t device, Time now) {
-  if (!began_) began_ = now;
+  if (!has_begun_) begin(now);
   struck_.clear();
   nic::CompletionVerdict verdict;
   nic::JudgedCompletion completion = of;
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    Entry& entry = entries_[i];
+  for (Entry& entry : entries_) {
     const VerbRule& rule = entry.rule;
-    if (!fits(rule, completion, device) || !strikes(entry, i, now)) continue;
+    if (!fits(rule, completion, device) || !strikes(entry, now)) continue;
     if (rule.action == VerbAction::cq_overrun) verdict.overruns = true;
     if (rule.status != nic::CompletionStatus::success && !verdict.status) {
       verdict.status = completion.status = rule.status;
@@ -149,32 +179,33 @@ nic::CompletionVerdict VerbFaults::judge(const nic::JudgedCompletion& of, std::u
     }
     verdict.is_lost |= rule.lost;
     verdict.comes_twice |= rule.twice;
-    if (rule.spoiled) verdict.garbage = static_cast<std::uint32_t>(mix_all({seed_, i, entry.counters.matched})) | 1;
+    if (rule.spoiled)
+      verdict.garbage = static_cast<std::uint32_t>(mix_all({seed_, entry.stream, entry.counters.matched})) | 1;
     verdict.delay = verdict.delay + rule.delay;
   }
   return verdict;
 }
 
-bool VerbFaults::is_due(const Entry& entry, std::uint32_t device) const {
+bool VerbFaults::is_due(const Entry& entry, std::uint32_t device) {
   const VerbRule& rule = entry.rule;
-  return began_ && rule.action == VerbAction::async && (!rule.devices || rule.devices->contains(device)) &&
+  return entry.began && rule.action == VerbAction::async && (!rule.devices || rule.devices->contains(device)) &&
          std::ranges::find(entry.told, device) == entry.told.end();
 }
 
 Time VerbFaults::next_event(std::uint32_t device) const {
   Time first = kNever;
   for (const Entry& entry : entries_)
-    if (is_due(entry, device)) first = std::min(first, *began_ + entry.rule.at);
+    if (is_due(entry, device)) first = std::min(first, event_time(entry));
   return first;
 }
 
 std::optional<nic::PlannedEvent> VerbFaults::take_event(std::uint32_t device, Time now) {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     Entry& entry = entries_[i];
-    if (!is_due(entry, device) || *began_ + entry.rule.at > now) continue;
+    if (!is_due(entry, device) || event_time(entry) > now) continue;
     entry.told.push_back(device);
     const VerbRule& rule = entry.rule;
-    nic::PlannedEvent event{.type = rule.event, .rule = i};
+    nic::PlannedEvent event{.type = rule.event, .rule = entry.stream};
     if (const nic::EventScope scope = nic::scope_of(rule.event); scope == nic::EventScope::port) {
       event.first = event.last = rule.port;
     } else if (const auto& named = scope == nic::EventScope::cq ? rule.cqs : rule.qps) {
@@ -187,10 +218,12 @@ std::optional<nic::PlannedEvent> VerbFaults::take_event(std::uint32_t device, Ti
 }
 
 void VerbFaults::event_raised(const nic::PlannedEvent& event) {
-  Entry& entry = entries_[event.rule];
-  ++entry.counters.matched;
-  ++entry.counters.applied;
-  struck_.assign(1, entry.rule.id);
+  struck_.clear();
+  const auto entry = std::ranges::find(entries_, event.rule, &Entry::stream);
+  if (entry == entries_.end()) return;  // it has been taken away meanwhile
+  ++entry->counters.matched;
+  ++entry->counters.applied;
+  struck_.push_back(entry->rule.id);
 }
 
 }  // namespace verbena::fabric

@@ -51,7 +51,10 @@ class VerbFaults {
   VerbFaults(std::vector<VerbRule> rules, std::uint64_t seed);
 
   /// From here on `after` and `at` count; without it from the first thing that is judged.
-  void begin(Time now) { began_ = now; }
+  void begin(Time now);
+  /// Beside those that it was made with: these, and no others that were added before. One that was there before (by its
+  /// VerbRule::id) goes on, the others begin now.
+  void replace_added(std::vector<VerbRule> rules, Time now);
   // What follows changes nothing, and may be asked without the lock.
   /// Whether some rule fits. If none does, there is nothing to judge.
   bool may_hit(const VerbCall& call) const;
@@ -84,20 +87,27 @@ class VerbFaults {
   /// Whether any rule speaks of the verb.
   bool concerns(Verb verb) const;
   const RuleCounters& counters(std::size_t index) const { return entries_[index].counters; }
+  /// Of one that was added, by its VerbRule::id; 0: there is none.
+  std::uint64_t hits(std::uint32_t id) const;
 
  private:
   struct Entry {
     VerbRule rule;
-    RuleCounters counters;
-    std::vector<std::uint32_t> told;  // the devices that have had the event
+    std::uint64_t stream = 0;  // of chance: by it the rule is told from the others under the same seed
+    RuleCounters counters{};
+    std::vector<std::uint32_t> told{};  // the devices that have had the event
+    std::optional<Time> began{};
+    bool is_added = false;
   };
-  bool strikes(Entry& entry, std::size_t index, Time now);
-  bool is_due(const Entry& entry, std::uint32_t device) const;
+  bool strikes(Entry& entry, Time now);
+  static Time event_time(const Entry& entry) { return *entry.began + entry.rule.at; }
+  static bool is_due(const Entry& entry, std::uint32_t device);
+  void settle();
 
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> struck_;
   std::uint64_t seed_;
-  std::optional<Time> began_;
+  bool has_begun_ = false;
   bool needs_time_ = false;
 };
 

@@ -311,6 +311,20 @@ FaultWord explained(const WordRow& row) {
 
 }  // namespace
 
+std::string_view hit_by(VerbAction action) {
+  switch (action) {
+    case VerbAction::fail:
+    case VerbAction::delay:
+      return "call";
+    case VerbAction::completion:
+    case VerbAction::cq_overrun:
+      return "completion";
+    case VerbAction::async:
+      return "event";
+  }
+  return "call";
+}
+
 std::string_view verb_name(Verb verb) {
   return kVerbs[static_cast<std::size_t>(verb)].name;
 }

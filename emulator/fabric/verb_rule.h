@@ -65,6 +65,8 @@ struct VerbRule {
   std::uint32_t id = 0;      // its owner's, to tell it from another with the same text
 };
 
+/// What the rule hits: "call", "completion" or "event".
+std::string_view hit_by(VerbAction action);
 /// The verb's name as the man pages have it, without "ibv_"; calls of librdmacm with their "rdma_".
 std::string_view verb_name(Verb verb);
 /// What the connection manager answers with unless a rule says otherwise: an errno value.

@@ -193,6 +193,7 @@ class Nic {
  private:
   struct State;
   friend class PortManagement;
+  friend class PlannedFaults;
 
   std::unique_ptr<State> state_;
 };

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,5 +31,11 @@ std::span<const FaultKeyWord> lumina_key_words();
 
 inline constexpr std::string_view kPacketFaultExample = "packet: 'drop 1%', link: n1->s1, from: 1ms, for: 3ms";
 inline constexpr std::string_view kLuminaFaultExample = "data-pkt-events: [{qpn: 0, psn: 4, type: drop, iter: 1}]";
+inline constexpr std::string_view kVerbFaultExample = "verbs: 'fail verb=create_qp nth=2', node: n1, at: 1ms";
+
+/// The verbs that workloads call. A scenario under virtual time refuses rules for others.
+bool is_called_by_workloads(fabric::Verb verb);
+/// "alloc_pd, create_cq, ...".
+std::string verbs_of_workloads();
 
 }  // namespace verbena::scenarios

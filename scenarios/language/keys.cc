@@ -36,6 +36,7 @@ constexpr Word kProgram[] = {"name", "exec", "node", "nodes", "start", "after", 
 constexpr Word kCondition[] = {"workload", "completed", "link", "carried", "fault", "hits"};
 constexpr Word kPacketFault[] = {"packet", "link", "on", "from", "until", "for", "when", "after"};
 constexpr Word kLuminaFault[] = {"data-pkt-events", "link", "on", "from", "until", "for", "when", "after"};
+constexpr Word kVerbFault[] = {"verbs", "node", "on", "at", "until", "for", "when", "after"};
 constexpr Word kLuminaEvent[] = {"qpn", "psn", "type", "iter", "dir", "opcode", "msg", "every", "count"};
 constexpr Word kCompletions[] = {"completions", "status", "is", "min", "max", "from", "until", "name"};
 constexpr Word kThroughput[] = {"throughput", "min", "max", "name"};
@@ -84,6 +85,7 @@ const std::array kOwnSections{
     SectionKeys{"condition", kCondition},
     SectionKeys{"packet", kPacketFault},
     SectionKeys{"data-pkt-events", kLuminaFault},
+    SectionKeys{"verbs", kVerbFault},
     SectionKeys{"data-pkt-event", kLuminaEvent},
     SectionKeys{"completions", kCompletions},
     SectionKeys{"throughput", kThroughput},

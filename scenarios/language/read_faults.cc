@@ -1,4 +1,4 @@
-// The `faults:` of a scenario: packets on links, in Verbena's words or as Lumina's data-pkt-events. What happens to
+// The `faults:` of a scenario: packets on links, in Verbena's words or as Lumina's data-pkt-events, and verbs. What happens to
 // links, switches and nodes is read_element_faults.cc's.
 #include <algorithm>
 #include <array>
@@ -14,17 +14,19 @@ namespace {
 
 constexpr std::uint64_t kRangeMax = 1'000'000;
 
-/// The packet fault with this text, of those that were read so far.
+/// The fault of packets or verbs with this text, of those that were read so far.
 std::size_t read_earlier_fault(const Value& value, const Scenario& scenario) {
   const std::string text = value.text();
   std::optional<std::size_t> found;
   for (std::size_t i = 0; i < scenario.faults.size(); ++i) {
-    if (!std::holds_alternative<fabric::PacketRule>(scenario.faults[i].what) || scenario.faults[i].text != text)
-      continue;
+    const fabric::Fault& what = scenario.faults[i].what;
+    const bool is_rule =
+        std::holds_alternative<fabric::PacketRule>(what) || std::holds_alternative<fabric::HostVerbRule>(what);
+    if (!is_rule || scenario.faults[i].text != text) continue;
     if (found) value.wrong("two faults above have this text: make them differ");
     found = i;
   }
-  if (!found) value.wrong("no packet fault above has this text: write it as it stands there");
+  if (!found) value.wrong("no fault of packets or verbs above has this text: write it as it stands there");
   return *found;
 }
 
@@ -157,6 +159,25 @@ void add_lumina_events(const Section& fault, const Trigger& trigger, const Eleme
   }
 }
 
+// -- Verbs
+
+void add_verb_fault(const Section& fault, const Trigger& trigger, const ElementNames& names, Scenario& scenario) {
+  const Value text = *fault.find("verbs");
+  const auto rule = fabric::parse_verb_rule(text.text());
+  if (!rule) complain(text.place(), rule.error());
+  if (scenario.clock == Clock::virtual_time && !is_called_by_workloads(rule->verb))
+    complain(text.place(), "workloads do not call " + std::string(fabric::verb_name(rule->verb)) + ": they call " +
+                               verbs_of_workloads() + "; programs do (clock: real)");
+  fault.exclude("node", "on");
+  const auto on = fault.has("node") ? fault.find("node") : fault.find("on");
+  fabric::HostVerbRule made{*rule, {}};
+  if (on)
+    made.hosts = names.nodes(*on);
+  else
+    for (std::uint32_t host = 0; host < names.topology().hosts; ++host) made.hosts.push_back(host);
+  scenario.faults.push_back({rule->text, text.place(), trigger, std::move(made)});
+}
+
 // -- One entry of the list
 
 /// No key of it says what happens.
@@ -175,7 +196,7 @@ void add_lumina_events(const Section& fault, const Trigger& trigger, const Eleme
 void read_fault(const Value& item, const ElementNames& names, std::span<const fabric::ElementRow> rows,
                 Scenario& scenario) {
   if (item.is_word()) return add_packet_fault(item, std::nullopt, {}, names, scenario);
-  std::vector<std::string_view> kinds{"packet", "data-pkt-events"};
+  std::vector<std::string_view> kinds{"packet", "data-pkt-events", "verbs"};
   for (const fabric::ElementRow& row : rows) kinds.push_back(row.word);
   std::string kind;
   for (const std::string& key : keys_written(item)) {
@@ -187,6 +208,7 @@ void read_fault(const Value& item, const ElementNames& names, std::span<const fa
   if (const fabric::ElementRow* const row = fabric::find_element(kind, rows))
     return read_element_fault(item, *row, names, scenario);
   const Section fault(item, kind);
+  if (kind == "verbs") return add_verb_fault(fault, read_trigger(fault, "at", names, scenario), names, scenario);
   const Trigger trigger = read_trigger(fault, "from", names, scenario);
   if (kind == "packet")
     add_packet_fault(*fault.find("packet"), link_of(fault), trigger, names, scenario);

@@ -124,7 +124,7 @@ struct ExpectationOutcome {
 struct AppliedFault {
   std::size_t index = 0;         // in Scenario::faults
   std::optional<Duration> time;  // nothing: it never came to it
-  std::uint64_t hits = 0;        // packets, of a packet fault
+  std::uint64_t hits = 0;        // of a rule: packets, calls, completions or events
 };
 
 struct ReportedViolation {

@@ -99,6 +99,11 @@ std::string fault_text(const Scenario& scenario, const Fault& fault) {
   std::string text = fault.text;
   if (const auto* packets = std::get_if<fabric::PacketRule>(&fault.what))
     text += " on " + shortened(link_names(scenario.topology, packets->links));
+  if (const auto* verbs = std::get_if<fabric::HostVerbRule>(&fault.what)) {
+    std::vector<std::string> names;
+    for (const std::uint32_t host : verbs->hosts) names.push_back(scenario.topology.vertices[host].name);
+    text += " on " + shortened(names);
+  }
   return text + ": " + trigger_text(fault.trigger);
 }
 

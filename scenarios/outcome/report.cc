@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "emulator/fabric/short_forms.h"
 #include "scenarios/outcome/failure_details.h"
 #include "scenarios/outcome/report_words.h"
 #include "wire/counted.h"
@@ -109,6 +110,9 @@ std::string faults_text(const Scenario& scenario, const Outcome& outcome) {
     text += fmt::format("fault     {}: ", wire::printable(fault.text));
     if (!applied.time)
       text += "it never came to it\n";
+    else if (const auto verbs = fabric::host_verb_rule_of(fault.what))
+      text += fmt::format("from {} on, {} hit\n", time_text(*applied.time),
+                          wire::counted(applied.hits, fabric::hit_by(verbs->rule.action)));
     else if (std::holds_alternative<fabric::PacketRule>(fault.what))
       text += fmt::format("from {} on, {} hit\n", time_text(*applied.time), wire::counted(applied.hits, "packet"));
     else

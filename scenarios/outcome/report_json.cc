@@ -11,6 +11,10 @@
 namespace verbena::scenarios {
 namespace {
 
+bool is_of_packets(const Scenario& scenario, const AppliedFault& fault) {
+  return std::holds_alternative<fabric::PacketRule>(scenario.faults[fault.index].what);
+}
+
 using Json = nlohmann::ordered_json;
 
 Json statuses(const std::array<StatusCount, kStatuses>& counts) {
@@ -126,7 +130,8 @@ std::string report_json(const Scenario& scenario, const Outcome& outcome) {
   for (const AppliedFault& fault : outcome.faults)
     json["faults"].push_back({{"text", scenario.faults[fault.index].text},
                               {"time_ns", fault.time ? Json(fault.time->ns) : Json(nullptr)},
-                              {"packets_hit", fault.hits}});
+                              {"packets_hit", is_of_packets(scenario, fault) ? fault.hits : 0},
+                              {"hits", fault.hits}});
   json["checkers"] = {{"reports", outcome.violations_total}, {"first", Json::array()}};
   for (const ReportedViolation& violation : outcome.violations)
     json["checkers"]["first"].push_back({{"time_ns", violation.time.ns},

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "emulator/fabric/element_rows.h"
+#include "emulator/fabric/short_forms.h"
 #include "scenarios/language/element_names.h"
 #include "scenarios/outcome/element_step.h"
 #include "scenarios/real/place_text.h"
@@ -89,6 +90,8 @@ void FaultSchedule::begin(std::size_t fault, Duration when) {
   at(when, [this, fault, when](FaultTarget&) { applied_[fault].time = when; });
   if (const auto* packets = std::get_if<fabric::PacketRule>(&scenario_.faults[fault].what))
     begin_packets(fault, *packets, when);
+  else if (const auto verbs = fabric::host_verb_rule_of(scenario_.faults[fault].what))
+    begin_verbs(fault, *verbs, when);
   else
     begin_element(scenario_.faults[fault], when);
 }
@@ -97,6 +100,20 @@ void FaultSchedule::begin_packets(std::size_t fault, const fabric::PacketRule& p
   host::AddPrepared request{static_cast<std::uint32_t>(fault), packets.links, {}};
   for (const std::string& name : link_names(scenario_.topology, packets.links))
     request.where += (request.where.empty() ? "" : ",") + name;
+  begin_rule(fault, std::move(request), when);
+}
+
+/// The fabric process reads the rule as a user's.
+void FaultSchedule::begin_verbs(std::size_t fault, const fabric::HostVerbRule& verbs, Duration when) {
+  const fabric::Topology& topology = scenario_.topology;
+  std::set<std::uint32_t> nodes;  // each once, whichever of its rails are named
+  for (const std::uint32_t host : verbs.hosts) nodes.insert(topology.node_of(host));
+  std::string names;
+  for (const std::uint32_t node : nodes) names += (names.empty() ? "" : ",") + std::string(topology.node_name(node));
+  begin_rule(fault, host::SayWords{{"add", names, verbs.rule.text}}, when);
+}
+
+void FaultSchedule::begin_rule(std::size_t fault, host::FabricRequest request, Duration when) {
   at(when, [this, fault, request = std::move(request)](FaultTarget& target) {
     const auto reply = target.tell_fabric(request);
     if (const auto* added = reply ? std::get_if<host::FaultAdded>(&*reply) : nullptr) numbers_[fault] = added->number;

@@ -65,6 +65,8 @@ class FaultSchedule {
   bool is_met(const Trigger::Condition& condition, FaultTarget& target) const;
   void begin(std::size_t fault, Duration at);
   void begin_packets(std::size_t fault, const fabric::PacketRule& packets, Duration at);
+  void begin_verbs(std::size_t fault, const fabric::HostVerbRule& verbs, Duration at);
+  void begin_rule(std::size_t fault, host::FabricRequest request, Duration at);
   void begin_element(const Fault& fault, Duration at);
   void begin_software(const fabric::SoftwareFault& fault, Duration at);
   void at(Duration when, std::function<void(FaultTarget& target)> take);

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "emulator/fabric/short_forms.h"
 #include "scenarios/outcome/element_step.h"
 
 namespace verbena::scenarios {
@@ -77,8 +78,13 @@ void FaultDriver::observe(const sim::ObservedFrame& frame) {
     count_down(waiting->second, std::max(frame.time, world_.now()));
 }
 
-std::uint64_t FaultDriver::hits(std::size_t fault) const {
-  return active_[fault] ? world_.hits(static_cast<std::uint32_t>(fault)) : applied_[fault].hits;
+std::uint64_t FaultDriver::hits(std::size_t fault) {
+  if (!active_[fault]) return applied_[fault].hits;
+  const auto id = static_cast<std::uint32_t>(fault);
+  const fabric::Fault& what = scenario_.faults[fault].what;
+  std::uint64_t sum = std::holds_alternative<fabric::PacketRule>(what) ? world_.hits(id) : 0;
+  for (const HostFaults* const faults : faults_with(what)) sum += faults->hits(id);
+  return sum;
 }
 
 void FaultDriver::look_at_hits(Time now) {
@@ -102,20 +108,46 @@ void FaultDriver::begin(std::size_t number, Time now) {
   if (const auto* nodes = std::get_if<fabric::NodeChange>(&fault.what))
     for (const sim::HostId host : nodes->hosts) change_node(host, nodes->kind, now);
   if (const auto* software = std::get_if<fabric::SoftwareFault>(&fault.what)) change_software(*software, now);
-  const auto* packets = std::get_if<fabric::PacketRule>(&fault.what);
-  if (packets == nullptr) return;
+  if (!add_rule(number, now)) return;
   active_[number] = true;
-  world_.add_rule(static_cast<std::uint32_t>(number), packets->links, packets->rule);
-  if (fault.trigger.until)
-    at(begin_ + *fault.trigger.until, [this, number](Time then) { end_packet_fault(number, then); });
-  if (fault.trigger.lasting)
-    at(now + *fault.trigger.lasting, [this, number](Time then) { end_packet_fault(number, then); });
+  if (fault.trigger.until) at(begin_ + *fault.trigger.until, [this, number](Time then) { end_rule(number, then); });
+  if (fault.trigger.lasting) at(now + *fault.trigger.lasting, [this, number](Time then) { end_rule(number, then); });
+}
+
+/// False: the fault is no rule.
+bool FaultDriver::add_rule(std::size_t number, Time now) {
+  const fabric::Fault& what = scenario_.faults[number].what;
+  const auto id = static_cast<std::uint32_t>(number);
+  if (const auto* packets = std::get_if<fabric::PacketRule>(&what)) world_.add_rule(id, packets->links, packets->rule);
+  const auto verbs = fabric::host_verb_rule_of(what);
+  if (verbs)
+    for (HostFaults* const faults : faults_with(what)) faults->add(id, verbs->rule, now);
+  if (verbs)
+    for (const sim::HostId host : verbs->hosts) workloads_.agent(host).faults_changed();
+  return verbs || std::holds_alternative<fabric::PacketRule>(what);
+}
+
+/// Where the rule for verbs lies that the fault is; nowhere: it is none.
+std::vector<HostFaults*> FaultDriver::faults_with(const fabric::Fault& what) {
+  std::vector<HostFaults*> all;
+  const auto verbs = fabric::host_verb_rule_of(what);
+  if (!verbs) return all;
+  for (const sim::HostId host : verbs->hosts) all.push_back(&workloads_.agent(host).faults());
+  const auto* const software = std::get_if<fabric::SoftwareFault>(&what);
+  if (software != nullptr && !software->workload.empty())
+    if (const auto workload = workloads_.find(software->workload))
+      all.push_back(&workloads_.ledger(*workload).faults());
+  return all;
 }
 
 void FaultDriver::remove_rule(std::size_t number) {
   if (!active_[number]) return;
+  applied_[number].hits = hits(number);
   active_[number] = false;
-  applied_[number].hits = world_.remove_rule(static_cast<std::uint32_t>(number));
+  const fabric::Fault& what = scenario_.faults[number].what;
+  const auto id = static_cast<std::uint32_t>(number);
+  if (std::holds_alternative<fabric::PacketRule>(what)) world_.remove_rule(id);
+  for (HostFaults* const faults : faults_with(what)) faults->remove(id, world_.now());
 }
 
 const std::vector<AppliedFault>& FaultDriver::applied() {
@@ -123,7 +155,7 @@ const std::vector<AppliedFault>& FaultDriver::applied() {
   return applied_;
 }
 
-void FaultDriver::end_packet_fault(std::size_t number, Time now) {
+void FaultDriver::end_rule(std::size_t number, Time now) {
   note(now, "end of " + scenario_.faults[number].text);
   remove_rule(number);
 }
@@ -168,15 +200,9 @@ void FaultDriver::change_software(const fabric::SoftwareFault& fault, Time now) 
       for (const sim::HostId host : fault.hosts) workloads_.agent(host).hold_receives(now + fault.lasts);
       return;
     case completion_status:
-      if (const auto workload = workloads_.find(fault.workload))
-        workloads_.ledger(*workload).rewrite(static_cast<nic::CompletionStatus>(fault.status), fault.times);
-      return;
     case registration_failure:
-      for (const sim::HostId host : fault.hosts) workloads_.agent(host).fail_registrations(fault.times);
-      return;
     case post_failure:
-      for (const sim::HostId host : fault.hosts) workloads_.agent(host).fail_posts(fault.times);
-      return;
+      return;  // rules: add_rule()
   }
 }
 

@@ -25,7 +25,7 @@ class FaultDriver final : public CompletionListener {
   void schedule();
   /// Something is still going to happen at a time that is set.
   bool pending() const { return scheduled_ > 0; }
-  /// Ends the packet faults that are still in force.
+  /// Ends the rules that are still in force.
   const std::vector<AppliedFault>& applied();
 
   void completed(std::size_t workload, const CompletionRecord& record) override;
@@ -41,12 +41,14 @@ class FaultDriver final : public CompletionListener {
   };
   void at(Time time, std::function<void(Time)> task);
   void begin(std::size_t fault, Time now);
-  void end_packet_fault(std::size_t fault, Time now);
+  void end_rule(std::size_t fault, Time now);
   void remove_rule(std::size_t fault);
   void take_step(const Fault& fault, std::uint32_t number, Time now);
   void change_node(sim::HostId host, fabric::NodeChange::Kind change, Time now);
+  bool add_rule(std::size_t fault, Time now);
+  std::vector<HostFaults*> faults_with(const fabric::Fault& what);
   void change_software(const fabric::SoftwareFault& fault, Time now);
-  std::uint64_t hits(std::size_t fault) const;
+  std::uint64_t hits(std::size_t fault);
   void look_at_hits(Time now);
   void count_down(std::vector<Waiting>& waiting, Time now);
   void note(Time now, std::string_view text);

@@ -60,7 +60,7 @@ bool Connection::both_alive() const {
 void Connection::unmake(End& end) {
   if (alive(end)) {
     nic::Nic& nic = end.side.agent.nic();
-    (void)nic.destroy_qp(end.qp);
+    (void)end.side.agent.destroy_qp(end.qp);
     if (&end == &initiator_ && address_handle_.valid()) (void)nic.destroy_ah(address_handle_);
     end.side.agent.deregister_memory(end.region);
   }
@@ -81,16 +81,16 @@ bool Connection::make(End& end) {
                                              .access = kAccess});
   if (!region) return false;
   const bool sends = &end == &initiator_;
-  nic::QpInit init{.pd = agent.pd(),
-                   .type = type_of(plan_.transport),
-                   .send_cq = agent.send_cq(),
-                   .recv_cq = agent.receive_cq(),
-                   .capabilities = {.max_send_wr = sends ? plan_.queue_depth : 1,
-                                    .max_recv_wr = sends ? 1 : std::max(plan_.receive_depth, 1u),
-                                    .max_send_sge = 1,
-                                    .max_recv_sge = 1},
-                   .signal_all = true};
-  const auto qp = agent.nic().create_qp(init);
+  const nic::QpInit init{.pd = agent.pd(),
+                         .type = type_of(plan_.transport),
+                         .send_cq = agent.send_cq(),
+                         .recv_cq = agent.receive_cq(),
+                         .capabilities = {.max_send_wr = sends ? plan_.queue_depth : 1,
+                                          .max_recv_wr = sends ? 1 : std::max(plan_.receive_depth, 1u),
+                                          .max_send_sge = 1,
+                                          .max_recv_sge = 1},
+                         .signal_all = true};
+  const auto qp = agent.create_qp(init);
   if (!qp) {
     agent.deregister_memory(*region);
     return false;
@@ -117,7 +117,7 @@ nic::AddressVector Connection::path(const End& from, const End& to) const {
 }
 
 bool Connection::connect(End& end, const End& peer, wire::Psn receive_psn, wire::Psn send_psn, Time now) {
-  nic::Nic& nic = end.side.agent.nic();
+  HostAgent& agent = end.side.agent;
   const NicSettings& own = end.side.settings;
   const NicSettings& other = peer.side.settings;
   const bool ud = plan_.transport == Transport::ud;
@@ -127,7 +127,7 @@ bool Connection::connect(End& end, const End& peer, wire::Psn receive_psn, wire:
   attributes.access = kAccess;
   attributes.qkey = kQkey;
   std::uint32_t mask = nic::kQpState | nic::kQpPkeyIndex | nic::kQpPort | (ud ? nic::kQpQkey : nic::kQpAccessFlags);
-  if (!nic.modify_qp(end.qp, attributes, mask, now)) return false;
+  if (!agent.modify_qp(end.qp, attributes, mask, now)) return false;
 
   attributes.state = nic::QpState::rtr;
   attributes.address_vector = path(end, peer);
@@ -138,14 +138,14 @@ bool Connection::connect(End& end, const End& peer, wire::Psn receive_psn, wire:
   mask = nic::kQpState;
   if (!ud) mask |= nic::kQpAv | nic::kQpPathMtu | nic::kQpDestQpn | nic::kQpRqPsn;
   if (rc) mask |= nic::kQpMaxDestReadAtomic | nic::kQpMinRnrTimer;
-  if (!nic.modify_qp(end.qp, attributes, mask, now)) return false;
+  if (!agent.modify_qp(end.qp, attributes, mask, now)) return false;
 
   attributes.state = nic::QpState::rts;
   attributes.sq_psn = send_psn;
   attributes.max_read_atomic = std::min(own.read_limit(), other.read_limit());
   mask = nic::kQpState | nic::kQpSqPsn;
   if (rc) mask |= nic::kQpTimeout | nic::kQpRetryCount | nic::kQpRnrRetry | nic::kQpMaxReadAtomic;
-  return nic.modify_qp(end.qp, attributes, mask, now).ok();
+  return agent.modify_qp(end.qp, attributes, mask, now).ok();
 }
 
 bool Connection::set_up(Time now) {
@@ -162,7 +162,7 @@ bool Connection::set_up(Time now) {
   const wire::Psn backward(static_cast<std::uint32_t>(draw >> 32 & wire::Psn::kMask));
   up_ = connect(target_, initiator_, forward, backward, now) && connect(initiator_, target_, backward, forward, now);
   if (up_ && plan_.transport == Transport::ud) {
-    const auto handle = initiator_.side.agent.nic().create_ah(initiator_.side.agent.pd(), path(initiator_, target_));
+    const auto handle = initiator_.side.agent.create_ah(path(initiator_, target_));
     up_ = handle.ok();
     if (handle) address_handle_ = *handle;
   }
@@ -204,8 +204,7 @@ nic::VerbsResult<void> Connection::post_to(nic::SendRequest request, Place local
 bool Connection::post_receive(std::uint64_t number, Place place) {
   if (!alive(target_)) return false;
   const nic::Sge sge{target_.iova + place.offset, place.octets, target_.region.lkey};
-  return target_.side.agent.nic()
-      .post_receive(target_.qp, {.wr_id = work_request_id(target_.id, number), .sges = {&sge, 1}})
+  return target_.side.agent.post_receive(target_.qp, {.wr_id = work_request_id(target_.id, number), .sges = {&sge, 1}})
       .ok();
 }
 

@@ -17,15 +17,11 @@ Ledger::Ledger(std::size_t number, const Workload& workload, Time begin, Journal
     outcome_.by_size.push_back({.octets_most = most, .slowdown = {}});
 }
 
-void Ledger::rewrite(nic::CompletionStatus status, std::uint32_t times) {
-  rewritten_status_ = status;
-  rewrites_left_ += times;
-}
-
-nic::CompletionStatus Ledger::shown(nic::CompletionStatus status) {
-  if (rewrites_left_ == 0) return status;
-  --rewrites_left_;
-  return rewritten_status_;
+nic::CompletionStatus Ledger::shown(nic::CompletionStatus status, Time now) {
+  if (!faults_.concern_completions()) return status;
+  (void)faults_.judge({.status = status}, now);
+  const fabric::VerbRule* const hit = faults_.struck();
+  return hit == nullptr ? status : hit->status;
 }
 
 void Ledger::add_slowdown(const CompletionRecord& record) {

@@ -10,6 +10,7 @@
 
 #include "emulator/nic/objects/completion.h"
 #include "scenarios/outcome/outcome.h"
+#include "scenarios/workload/host_faults.h"
 #include "scenarios/workload/journal.h"
 
 namespace verbena::scenarios {
@@ -43,10 +44,10 @@ class Ledger {
   Duration since_begin(Time time) const { return time - begin_; }
 
   void listen(CompletionListener& listener) { listeners_.push_back(&listener); }
-  /// The next `times` requests complete with `status`, whatever they did.
-  void rewrite(nic::CompletionStatus status, std::uint32_t times);
+  /// Of what the workload's requests complete with, whatever they did.
+  HostFaults& faults() { return faults_; }
   /// The status that the application is shown.
-  nic::CompletionStatus shown(nic::CompletionStatus status);
+  nic::CompletionStatus shown(nic::CompletionStatus status, Time now);
 
   void completed(const CompletionRecord& record);
   void posted() { ++outcome_.messages_posted; }
@@ -67,8 +68,7 @@ class Ledger {
   Journal& journal_;
   WorkloadOutcome outcome_;
   std::vector<CompletionListener*> listeners_;
-  nic::CompletionStatus rewritten_status_{};
-  std::uint32_t rewrites_left_ = 0;
+  HostFaults faults_{0, 0};
 };
 
 }  // namespace verbena::scenarios

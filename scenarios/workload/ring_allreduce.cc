@@ -238,7 +238,7 @@ void RingAllreduce::sent(Rank& rank, const nic::Completion& completion, Time now
   const Time since = rank.since.front();
   rank.since.pop_front();
   ++rank.completed;
-  const nic::CompletionStatus status = ledger_.shown(completion.status);
+  const nic::CompletionStatus status = ledger_.shown(completion.status, now);
   if (status == nic::CompletionStatus::success)
     ++rank.succeeded;
   else if (!rank.first_failure)

@@ -245,7 +245,7 @@ void Stream::request_completed(const nic::Completion& completion, Time now) {
   }
   const Outstanding& request = outstanding_[number % layout_.depth];
   const bool success = completion.status == nic::CompletionStatus::success;
-  const nic::CompletionStatus status = ledger_.shown(completion.status);
+  const nic::CompletionStatus status = ledger_.shown(completion.status, now);
   if (status != completion.status) ++failed_;
   if (status == nic::CompletionStatus::success)
     ++succeeded_;

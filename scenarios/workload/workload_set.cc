@@ -16,6 +16,7 @@ namespace {
 constexpr std::uint64_t kMemoryOctetsMax = std::uint64_t{4} << 30;  // of all workloads together
 constexpr std::uint64_t kConnectionsMax = 1 << 19;                  // their addresses must differ
 constexpr std::uint64_t kFlows = 0xf10;
+constexpr std::uint64_t kFaultsOfHosts = 0xfa17;
 constexpr std::uint64_t kCounterAddresses = std::uint64_t{1} << 62;
 
 std::optional<std::string> find_error_of_flows(const Scenario& scenario, const Workload& workload,
@@ -33,7 +34,8 @@ std::optional<std::string> find_error_of_flows(const Scenario& scenario, const W
 WorkloadSet::WorkloadSet(sim::World& world, const Scenario& scenario, Journal& journal, SetUpListener* listener)
     : world_(world), scenario_(scenario) {
   for (sim::HostId host = 0; host < scenario.topology.hosts; ++host) {
-    agents_.push_back(std::make_unique<HostAgent>(world, host, journal, listener));
+    const std::uint64_t seed = fabric::mix_all({scenario.seed, kFaultsOfHosts, host});
+    agents_.push_back(std::make_unique<HostAgent>(world, host, journal, listener, seed));
     world.attach(host, agents_.back().get());
   }
   std::uint64_t next_index = 0;

@@ -46,8 +46,8 @@ BOOST_AUTO_TEST_CASE(a_plan_has_one_fault_a_line) {
 }
 
 BOOST_AUTO_TEST_CASE(a_wrong_plan_is_told_with_its_line) {
-  BOOST_TEST(
-      error_of("drop 1%\n\nfail verb=reg_mr nth=0\n").starts_with(":3: fault 'fail verb=reg_mr nth=0': column 18: 'nth=0'"));
+  BOOST_TEST(error_of("drop 1%\n\nfail verb=reg_mr nth=0\n")
+                 .starts_with(":3: fault 'fail verb=reg_mr nth=0', column 18: 'nth=0'"));
   BOOST_TEST(error_of("drop 101%\n").starts_with(":1: "));
   BOOST_TEST(error_of("# nothing\n").starts_with(": no fault is in it"));
   BOOST_TEST(error_of("").starts_with(": no fault is in it"));

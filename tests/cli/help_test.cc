@@ -98,14 +98,15 @@ BOOST_AUTO_TEST_CASE(every_fault_of_a_scenario_has_an_example_that_is_understood
   }
   BOOST_TEST(read(scenarios::kPacketFaultExample) == 1u);
   BOOST_TEST(read(scenarios::kLuminaFaultExample) == 1u);
+  BOOST_TEST(read(scenarios::kVerbFaultExample) == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(every_key_of_a_fault_is_explained) {
-  std::set<std::string_view> explained{"packet", "data-pkt-events"};
+  std::set<std::string_view> explained{"packet", "data-pkt-events", "verbs"};
   for (const scenarios::FaultKeyWord& word : scenarios::fault_key_words()) explained.insert(word.key);
   std::set<std::string_view> lumina;
   for (const scenarios::FaultKeyWord& word : scenarios::lumina_key_words()) lumina.insert(word.key);
-  std::vector<std::string_view> sections{"packet", "data-pkt-events"};
+  std::vector<std::string_view> sections{"packet", "data-pkt-events", "verbs"};
   for (const fabric::ElementRow& row : fabric::element_rows()) {
     explained.insert(row.word);
     sections.push_back(row.word);

@@ -3,11 +3,13 @@ own status."""
 import json
 import re
 import signal
+import subprocess
 import tempfile
 import time
 
 import harness
 import rdma_cm
+import served
 from harness import Failure
 
 PINGPONG = ["ibv_rc_pingpong", "-g", "0", "-p", "{port}", "-n", "100"]
@@ -149,6 +151,77 @@ def counted(context):
             raise Failure(f"hits are {hits}")
 
 
+def from_outside(context):
+    """A program that runs already fails when the command has answered, and one that starts later does; once the fault is removed none
+    does. What was said of other nodes is none of theirs."""
+    with served.Served(context) as fabric:
+        argv = ["ib_write_bw", "-D", "6", "-p", "{port}"]
+        pair = harness.Pair(fabric, argv, argv + ["{server}"])
+        time.sleep(1)
+        fabric.fault("n3", "fail", "verb=post_send")
+        if pair.client.status is not None:
+            raise Failure(f"another node's fault has hit it\n{pair.client.describe()}")
+        fabric.fault("n2", "fail", "verb=post_send", "errno=EIO")
+        if pair.client.wait(time.monotonic() + 4) in (None, 0) or not re.search(r"Couldn't post send", pair.client.out + pair.client.err):
+            raise Failure(f"it went on\n{pair.client.describe()}")
+        pair.server.signal_group(signal.SIGTERM)
+        fabric.fault("n1", "fail", "verb=reg_mr")
+        require(fabric.start(fabric.nodes[0], ["ibv_rc_pingpong", "-g", "0", "-p", str(harness.free_port())]), r"Couldn't register MR")
+        listed = fabric.fault("list")
+        if not re.search(r"2  n2  fail verb=post_send errno=EIO  \([1-9]\d* hits\)\n3  n1  fail verb=reg_mr  \(1 hits\)", listed):
+            raise Failure(f"not the faults that were said\n{listed}")
+        if fabric.fault("remove", "3") != "it had hit 1 call\n":
+            raise Failure("not the hits of the fault")
+        fabric.fault("clear")
+        harness.pair(fabric, PINGPONG, PINGPONG + ["{server}"])
+
+
+def completions_from_outside(context):
+    with served.Served(context) as fabric:
+        argv = ["ib_write_bw", "-D", "6", "-p", "{port}"]
+        pair = harness.Pair(fabric, argv, argv + ["{server}"])
+        time.sleep(1)
+        fabric.fault("n2", "completion", "of=send", "nth=10", "status=REM_OP_ERR")
+        if pair.client.wait(time.monotonic() + 4) in (None, 0) or "remote operation error" not in pair.client.out + pair.client.err:
+            raise Failure(f"no completion has failed\n{pair.client.describe()}")
+        pair.server.signal_group(signal.SIGTERM)
+        watcher = fabric.start(fabric.nodes[0], ["timeout", "3", "ibv_asyncwatch"])
+        harness.wait_until(lambda: "async event FD" in watcher.out, time.monotonic() + 10, "it watches", [watcher])
+        fabric.fault("n1", "async", "event=SM_CHANGE")
+        watcher.wait(time.monotonic() + 20)
+        if "IBV_EVENT_SM_CHANGE" not in watcher.out:
+            raise Failure(f"not the event that was said\n{watcher.describe()}")
+
+
+def stopped(context):
+    """Who does not hear is named, and has the fault when it goes on."""
+    with served.Served(context) as fabric:
+        watcher = fabric.start(fabric.nodes[0], ["ibv_asyncwatch"])
+        harness.wait_until(lambda: "async event FD" in watcher.out, time.monotonic() + 10, "it watches", [watcher])
+        watcher.signal_group(signal.SIGSTOP)
+        said = fabric.fault("n1", "async", "event=SM_CHANGE")
+        if "fault 1\n" not in said or "1 process has not heard of it yet on n1" not in said:
+            raise Failure(f"nobody said that one is stopped: {said}")
+        watcher.signal_group(signal.SIGCONT)
+        harness.wait_until(lambda: "IBV_EVENT_SM_CHANGE" in watcher.out, time.monotonic() + 10, "it has heard", [watcher])
+        watcher.signal_group(signal.SIGTERM)
+
+
+def wrong_rules(context):
+    with served.Served(context) as fabric:
+        for words, says in ((("n1", "fail", "verb=reg_mx"), r"column 6: 'verb=reg_mx' is not understood"),
+                            (("n1", "fail", "verb=reg_mr", "nth=0"), r"column 18: 'nth=0' is not understood"),
+                            (("n9", "fail", "verb=reg_mr"), r"'n9' is not a node of this fabric"),
+                            (("s1", "fail", "verb=reg_mr"), r"'s1' is not a node of this fabric")):
+            said = fabric.fault(*words, status=2)
+            if not re.search(says, said) or said.count("\n") != 1:
+                raise Failure(f"{words}: {said}")
+    nobody = subprocess.run([context.verbena, "fault", "--fabric", "failing-verbs-nobody", "n1", "fail", "verb=reg_mr"],
+                            capture_output=True, text=True, timeout=30, check=False)
+    if nobody.returncode != 2 or "give them --fault" not in nobody.stderr:
+        raise Failure(f"not what to do without a fabric process: {nobody.stderr}")
+
+
 def tests(context):
     return ([(f"{verb} fails", lambda row=(verb, *rest): alone(context, *row)) for verb, *rest in ALONE] +
             [(f"{verb} fails in a connection", lambda row=(verb, *rest): together(context, *row)) for verb, *rest in TOGETHER] +
@@ -156,4 +229,7 @@ def tests(context):
             [(rule, lambda row=(rule, *rest): completion(context, *row)) for rule, *rest in COMPLETIONS] +
             [("create_qp takes long", lambda: late(context)), ("a CQ overruns", lambda: overrun(context)),
              ("asynchronous events come as planned", lambda: event(context)), ("limits are lowered", lambda: limits(context)),
-             ("each fault of a file is counted", lambda: counted(context))])
+             ("each fault of a file is counted", lambda: counted(context)),
+             ("verbs fail from outside", lambda: from_outside(context)),
+             ("completions fail from outside", lambda: completions_from_outside(context)),
+             ("who is stopped is named", lambda: stopped(context)), ("wrong rules are refused", lambda: wrong_rules(context))])

@@ -34,9 +34,19 @@ std::atomic<CallFaults*> CallFaults::plan_{nullptr};
 template <class Ask>
 auto CallFaults::judge(Ask&& ask) {
   const std::scoped_lock lock(mutex_);
-  auto verdict = ask(faults_);
-  if (hits_ != nullptr) hits_->add(faults_.struck());
+  fabric::VerbFaults& faults = *made_.back();
+  auto verdict = ask(faults);
+  count_hits(faults.struck());
   return verdict;
+}
+
+void CallFaults::count_hits(std::span<const std::uint32_t> rules) const {
+  for (const std::uint32_t rule : rules) {
+    if (rule >= kAdded)
+      count_added_(rule);
+    else if (hits_ != nullptr)
+      hits_->add(rule);
+  }
 }
 
 /// One device's view of the plan.
@@ -44,16 +54,16 @@ class CallFaults::DeviceJudge final : public nic::CompletionJudge {
  public:
   DeviceJudge(CallFaults& plan, std::uint32_t device) : plan_(plan), device_(device) {}
   nic::CompletionVerdict judge(const nic::JudgedCompletion& completion, Time now) override {
-    if (!plan_.faults_.may_hit(completion, device_)) return {};
+    if (!plan_.faults().may_hit(completion, device_)) return {};
     return plan_.judge([&](fabric::VerbFaults& faults) { return faults.judge(completion, device_, now); });
   }
   Time next_event() override {
     const std::scoped_lock lock(plan_.mutex_);
-    return plan_.faults_.next_event(device_);
+    return plan_.made_.back()->next_event(device_);
   }
   std::optional<nic::PlannedEvent> take_event(Time now) override {
     const std::scoped_lock lock(plan_.mutex_);
-    return plan_.faults_.take_event(device_, now);
+    return plan_.made_.back()->take_event(device_, now);
   }
   void event_raised(const nic::PlannedEvent& event) override {
     plan_.judge([&](fabric::VerbFaults& faults) {
@@ -68,27 +78,46 @@ class CallFaults::DeviceJudge final : public nic::CompletionJudge {
 };
 
 CallFaults::CallFaults(std::vector<fabric::VerbRule> rules, std::uint64_t seed, const host::FaultHits* hits)
-    : faults_(std::move(rules), seed), hits_(hits) {
-  faults_.begin(host::clock_now());
+    : hits_(hits) {
+  made_.push_back(std::make_unique<fabric::VerbFaults>(std::move(rules), seed));
+  made_.back()->begin(host::clock_now());
+  faults_ = made_.back().get();
 }
 CallFaults::~CallFaults() = default;
 
+void CallFaults::replace_added(std::vector<fabric::VerbRule> rules, std::function<void(std::uint32_t)> count) {
+  const std::scoped_lock lock(mutex_);
+  auto next = std::make_unique<fabric::VerbFaults>(*made_.back());
+  next->replace_added(std::move(rules), host::clock_now());
+  made_.push_back(std::move(next));
+  faults_.store(made_.back().get(), std::memory_order_release);
+  count_added_ = std::move(count);
+}
+
 nic::CompletionJudge* CallFaults::judge_of(std::uint32_t device) {
-  if (!faults_.concerns_completions()) return nullptr;
+  if (!faults().concerns_completions()) return nullptr;
   const std::scoped_lock lock(mutex_);
   return judges_.emplace_back(std::make_unique<DeviceJudge>(*this, device)).get();
 }
 
 void CallFaults::install(std::vector<fabric::VerbRule> rules, std::uint64_t seed, const host::FaultHits* hits) {
-  if (rules.empty()) return;
-  plan_.store(new CallFaults(std::move(rules), seed, hits), std::memory_order_release);
+  if (!rules.empty()) put_in_force(new CallFaults(std::move(rules), seed, hits));
+}
+
+CallFaults& CallFaults::plan_for_later(std::uint64_t seed) {
+  if (plan() == nullptr) put_in_force(new CallFaults({}, seed));
+  return *plan();
+}
+
+void CallFaults::put_in_force(CallFaults* plan_made) {
+  plan_.store(plan_made, std::memory_order_release);
   pthread_atfork([] { plan()->before_fork(); }, [] { plan()->after_fork(); }, [] { plan()->after_fork(); });
 }
 
 int CallFaults::before(const fabric::VerbCall& call) {
-  if (!faults_.may_hit(call)) return 0;
+  if (!faults().may_hit(call)) return 0;
   const auto verdict = judge(
-      [&](fabric::VerbFaults& faults) { return faults.judge(call, faults.needs_time() ? host::clock_now() : Time{}); });
+      [&](fabric::VerbFaults& of_now) { return of_now.judge(call, of_now.needs_time() ? host::clock_now() : Time{}); });
   if (verdict.delay.ns > 0) wait(verdict.delay);
   if (verdict.kills) ::kill(::getpid(), SIGKILL);
   return verdict.error;

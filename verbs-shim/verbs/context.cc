@@ -114,23 +114,22 @@ void fill_infiniband_port(const Device& device, std::uint8_t number, bool has_si
 
 }  // namespace
 
-namespace {
-
 /// The verbs of the data path look at the plan only where it speaks of them.
-void fill_planned(ibv_context_ops& operations) {
-  const CallFaults* const plan = CallFaults::plan();
-  if (plan == nullptr) return;
-  if (plan->concerns(fabric::Verb::poll_cq)) operations.poll_cq = planned_verb<poll_cq, Answers::count>;
-  if (plan->concerns(fabric::Verb::req_notify_cq)) operations.req_notify_cq = planned_verb<req_notify_cq>;
-  if (plan->concerns(fabric::Verb::post_send))
-    operations.post_send = verb<post_as_planned<&post_send, ibv_qp, ibv_send_wr>>;
-  if (plan->concerns(fabric::Verb::post_recv))
-    operations.post_recv = verb<post_as_planned<&post_recv, ibv_qp, ibv_recv_wr>>;
-  if (plan->concerns(fabric::Verb::post_srq_recv))
-    operations.post_srq_recv = verb<post_as_planned<&post_srq_recv, ibv_srq, ibv_recv_wr>>;
+void plan_slots(Context& context) {
+  using enum fabric::Verb;
+  ibv_context_ops& slots = context.context.ops;
+  set_slot(slots.poll_cq,
+           is_planned(poll_cq) ? planned_verb<&shim::poll_cq, Answers::count> : verb<&shim::poll_cq, Answers::count>);
+  set_slot(slots.req_notify_cq,
+           is_planned(req_notify_cq) ? planned_verb<&shim::req_notify_cq> : verb<&shim::req_notify_cq>);
+  set_slot(slots.post_send, is_planned(post_send) ? verb<post_as_planned<&shim::post_send, ibv_qp, ibv_send_wr>>
+                                                  : verb<&shim::post_send>);
+  set_slot(slots.post_recv, is_planned(post_recv) ? verb<post_as_planned<&shim::post_recv, ibv_qp, ibv_recv_wr>>
+                                                  : verb<&shim::post_recv>);
+  set_slot(slots.post_srq_recv, is_planned(post_srq_recv)
+                                    ? verb<post_as_planned<&shim::post_srq_recv, ibv_srq, ibv_recv_wr>>
+                                    : verb<&shim::post_srq_recv>);
 }
-
-}  // namespace
 
 void fill_context(Context& context, Device& device) {
   context.sz = sizeof(verbs_context);
@@ -180,12 +179,7 @@ void fill_context(Context& context, Device& device) {
   base.ops.alloc_mw = planned_verb<alloc_mw>;
   base.ops.bind_mw = planned_verb<bind_mw>;
   base.ops.dealloc_mw = planned_verb<dealloc_mw>;
-  base.ops.poll_cq = verb<poll_cq, Answers::count>;
-  base.ops.req_notify_cq = verb<req_notify_cq>;
-  base.ops.post_send = verb<post_send>;
-  base.ops.post_recv = verb<post_recv>;
-  base.ops.post_srq_recv = verb<post_srq_recv>;
-  fill_planned(base.ops);
+  plan_slots(*context_of(&base));
 }
 
 void release_objects(Context& context) {

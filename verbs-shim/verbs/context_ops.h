@@ -143,5 +143,11 @@ void fill_unsupported(Context& context);
 /// Fills the reading slots of a CQ (cq_ex.cc), and the building slots of a QP (qp_ex.cc).
 void fill_reading(Cq& cq);
 void fill_building(Qp& qp);
+/// What of the data path looks at the plan of faults, and what does not, as the plan is now: in a context that is whole
+/// otherwise, and in objects with slots of their own. Programs may be calling them.
+void plan_slots(Context& context);
+void plan_slots(Cq& cq);
+void plan_slots(Qp& qp);
+void plan_slots(Wq& queue);
 
 }  // namespace verbena::shim

@@ -96,11 +96,14 @@ std::uint64_t read_completion_wallclock_ns(ibv_cq_ex* current) {
 VERBENA_FAULT_NAME(start_poll, poll_cq);
 VERBENA_FAULT_NAME(next_poll, poll_cq);
 
+void plan_slots(Cq& cq) {
+  const bool may_fail = is_planned(fabric::Verb::poll_cq);
+  set_slot(cq.start_poll, may_fail ? planned_verb<start_poll> : verb<start_poll>);
+  set_slot(cq.next_poll, may_fail ? planned_verb<next_poll> : verb<next_poll>);
+}
+
 void fill_reading(Cq& cq) {
-  const CallFaults* const plan = CallFaults::plan();
-  const bool may_fail = plan != nullptr && plan->concerns(fabric::Verb::poll_cq);
-  cq.start_poll = may_fail ? planned_verb<start_poll> : verb<start_poll>;
-  cq.next_poll = may_fail ? planned_verb<next_poll> : verb<next_poll>;
+  plan_slots(cq);
   cq.end_poll = end_poll;
   cq.read_opcode = read_opcode;
   cq.read_vendor_err = read_vendor_err;

@@ -9,6 +9,7 @@
 #include "emulator/host/config/environment.h"
 #include "verbs-shim/verbs/call_faults.h"
 #include "verbs-shim/verbs/connection_device.h"
+#include "verbs-shim/verbs/outside_faults.h"
 #include "verbs-shim/verbs/translate.h"
 
 namespace verbena::shim {
@@ -26,6 +27,8 @@ Device* make_device(const host::EngineConfig& config) {
   auto* const made = new (std::nothrow) Device();
   if (made == nullptr) return nullptr;
   made->config = config;
+  made->outside_faults = std::make_unique<DeviceFaults>(made->config);
+  made->config.outside_faults = made->outside_faults.get();
   for (std::uint32_t port = 1; port <= 1 + config.further_ports.size(); ++port)
     made->ports.push_back(host::identity_of(config, port));
   made->identity = made->ports.front();
@@ -53,9 +56,10 @@ std::vector<Device*> make_devices() {
                         host::FaultHits::in(configs->front().stats_path));
   for (const host::EngineConfig& config : *configs)
     if (Device* const made = make_device(config); made != nullptr) devices.push_back(made);
-  if (CallFaults* const plan = CallFaults::plan())
-    for (Device* const device : devices)
-      device->config.completion_judge = plan->judge_of(device->identity.number.device);
+  for (Device* const device : devices) {
+    device->outside_faults->look();
+    device->config.completion_judge = device->outside_faults->judge();
+  }
   if (!devices.empty()) offer_connection_device();
   return devices;
 }

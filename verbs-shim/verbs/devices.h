@@ -27,6 +27,7 @@ struct VisibleDevice {
 
 struct Device : VisibleDevice {
   host::EngineConfig config;
+  std::unique_ptr<host::OutsideFaults> outside_faults;
   host::DeviceIdentity identity;            // of its first port
   std::vector<host::DeviceIdentity> ports;  // of each, the first one included
 

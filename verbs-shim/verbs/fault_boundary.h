@@ -1,8 +1,8 @@
 // Verbs that may fail on demand: the boundary (boundary.h) with a look at the plan of call faults in front of it.
 //
 // Solely responsible for which verb has which name in a plan, and for what a call that is to fail answers: what the
-// verb answers for this errno, with nothing done. The verbs of the data path are looked at only in a context that was
-// opened while a plan spoke of them (fill_context()).
+// verb answers for this errno, with nothing done. The verbs of the data path are looked at only while a plan speaks of
+// them (plan_slots()).
 // Tested by: tests/shim/verbs/call_faults_test.cc
 #pragma once
 
@@ -141,6 +141,17 @@ inline constexpr auto planned_verb = [] {
   else
     return FaultBoundary<kVerb, kAnswers>::call;
 }();
+
+/// Whether a slot of the data path is to look at the plan.
+inline bool is_planned(fabric::Verb verb) {
+  const CallFaults* const plan = CallFaults::plan();
+  return plan != nullptr && plan->concerns(verb);
+}
+/// The program reads the slot as it calls.
+template <class Function>
+void set_slot(Function*& slot, Function* function) {
+  std::atomic_ref(slot).store(function, std::memory_order_release);
+}
 
 /// Posting: each work request of the list is a call. Those in front of the one that fails are posted, and that one is
 /// the bad one.

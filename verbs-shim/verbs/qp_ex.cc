@@ -8,6 +8,7 @@
 #include "verbs-shim/verbs/boundary.h"
 #include "verbs-shim/verbs/call_faults.h"
 #include "verbs-shim/verbs/context_ops.h"
+#include "verbs-shim/verbs/fault_boundary.h"
 #include "verbs-shim/verbs/objects.h"
 #include "verbs-shim/verbs/staged_requests.h"
 
@@ -184,6 +185,11 @@ void wr_abort(ibv_qp_ex* qp) {
 
 }  // namespace
 
+void plan_slots(Qp& qp) {
+  set_slot(qp.wr_complete,
+           is_planned(fabric::Verb::post_send) ? verb<complete_as_planned<wr_complete>> : verb<wr_complete>);
+}
+
 void fill_building(Qp& qp) {
   qp.wr_atomic_cmp_swp = wr_atomic_cmp_swp;
   qp.wr_atomic_fetch_add = wr_atomic_fetch_add;
@@ -203,9 +209,7 @@ void fill_building(Qp& qp) {
   qp.wr_set_sge = wr_set_sge;
   qp.wr_set_sge_list = wr_set_sge_list;
   qp.wr_start = wr_start;
-  const CallFaults* const plan = CallFaults::plan();
-  const bool may_fail = plan != nullptr && plan->concerns(fabric::Verb::post_send);
-  qp.wr_complete = may_fail ? verb<complete_as_planned<wr_complete>> : verb<wr_complete>;
+  plan_slots(qp);
   qp.wr_abort = wr_abort;
   qp.wr_atomic_write = wr_atomic_write;
 }

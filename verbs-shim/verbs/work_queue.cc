@@ -39,14 +39,11 @@ int refusal_of(const ibv_context* context, const ibv_wq_init_attr& attributes) {
 
 VERBENA_FAULT_NAME(post_wq_receive, post_wq_recv);
 
-namespace {
-/// The slot of a queue.
-decltype(ibv_wq::post_recv) posting() {
-  const CallFaults* const plan = CallFaults::plan();
-  const bool may_fail = plan != nullptr && plan->concerns(fabric::Verb::post_wq_recv);
-  return may_fail ? verb<post_as_planned<&post_wq_receive, ibv_wq, ibv_recv_wr>> : verb<post_wq_receive>;
+void plan_slots(Wq& queue) {
+  set_slot(queue.post_recv, is_planned(fabric::Verb::post_wq_recv)
+                                ? verb<post_as_planned<&post_wq_receive, ibv_wq, ibv_recv_wr>>
+                                : verb<post_wq_receive>);
 }
-}  // namespace
 
 ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* attributes) {
   host::Engine* const engine = working_engine_of(context);
@@ -77,7 +74,7 @@ ibv_wq* create_wq(ibv_context* context, ibv_wq_init_attr* attributes) {
   queue->handle = made->index;
   queue->state = IBV_WQS_RESET;
   queue->wq_type = IBV_WQT_RQ;
-  queue->post_recv = posting();
+  plan_slots(*queue);
   Process::instance().enlist(Kind::work_queue, queue, context);
   return queue;
 }

@@ -20,6 +20,17 @@
 
 namespace verbena::host {
 
+/// The faults of a device's verbs that come from outside while it runs. Outlives the engine, which asks for none under
+/// its lock.
+class OutsideFaults {
+ public:
+  virtual ~OutsideFaults() = default;
+  /// They may be others now. Returns the sequence of the list that holds from here on (node/verb_fault_list.h); 0: none.
+  virtual std::uint32_t look() = 0;
+  /// What the NIC is to ask about completions; null: no fault speaks of any.
+  virtual nic::CompletionJudge* judge() = 0;
+};
+
 /// One of the further ports of a device.
 struct PortPlace {
   wire::Gid address;
@@ -35,6 +46,7 @@ struct EngineConfig {
   std::vector<fabric::FaultRule> faults;
   std::vector<fabric::VerbRule> verb_faults;         // of the process's calls, whichever the device
   nic::CompletionJudge* completion_judge = nullptr;  // of the device; it outlives the engine
+  OutsideFaults* outside_faults = nullptr;           // the same
   std::optional<std::uint64_t> seed;                 // of faults and numbers; none: drawn_numbers.h
   NicTuning nic;
   std::string capture_path;                      // pcapng, empty: none

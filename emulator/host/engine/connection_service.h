@@ -55,6 +55,10 @@ class ConnectionService final {
   Time due() const { return due_; }
   /// Something was asked of the manager.
   void note_activity() { due_ = Time{}; }
+  /// To the fabric process, if one serves the link. Outside of the lock.
+  void tell_heard(std::uint32_t sequence) {
+    if (carrier_ != nullptr) carrier_->heard(sequence);
+  }
   /// What the link had for us when step() is called.
   enum class Arrived : std::uint8_t { all_taken, perhaps_more };
   /// Runs timers and sends what is due. Returns how many datagrams left.

@@ -11,6 +11,7 @@
 #include "emulator/host/link/link_factory.h"
 #include "emulator/host/os/cancellation_shield.h"
 #include "emulator/host/os/same_user.h"
+#include "emulator/nic/planned_faults.h"
 
 namespace verbena::host {
 namespace {
@@ -171,8 +172,10 @@ void Engine::service() {
     Link& link = live_.link().of_port(port);
     const auto set_port_up = [&](bool up) { change([&](Time) { live_.set_port_up(port, up); }); };
     bool was_of_port = false;
+    bool may_have_faults = false;  // others than before
     while (const auto notice = link.take_notice()) {
-      was_of_port = was_of_port || *notice != Notice::device_removed;
+      was_of_port = was_of_port || (*notice != Notice::device_removed && *notice != Notice::faults_changed);
+      may_have_faults = may_have_faults || *notice == Notice::faults_changed || *notice == Notice::uplink_changed;
       switch (*notice) {
         case Notice::device_removed:
           change([&](Time now) { pass_.remove_device(now); });
@@ -185,12 +188,21 @@ void Engine::service() {
           break;
         case Notice::subnet_changed:
         case Notice::uplink_changed:
+        case Notice::faults_changed:
           break;  // looked at below
       }
     }
     // Who stood still for long has not heard all: what counts is how it is now.
     if (was_of_port) set_port_up(link.has_signal());
+    if (may_have_faults && config_.outside_faults != nullptr) look_at_faults(port);
   }
+}
+
+void Engine::look_at_faults(std::uint32_t port) {
+  const std::uint32_t sequence = config_.outside_faults->look();
+  if (nic::CompletionJudge* const judge = config_.outside_faults->judge(); judge != nullptr)
+    change([&](Time) { nic::PlannedFaults::begin(live_.nic(), *judge); });
+  live_.connections().of_port(port).tell_heard(sequence);
 }
 
 std::optional<wire::PathAddress> Engine::resolve(const wire::Gid& address, std::uint32_t port) {

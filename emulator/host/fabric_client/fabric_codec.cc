@@ -77,7 +77,7 @@ void fields(Way& way, In<Way, FaultAdded>& value) {
 }
 template <class Way>
 void fields(Way& way, In<Way, FaultRemoved>& value) {
-  way(value.hits);
+  way(value.hits, value.of);
 }
 template <class Way>
 void fields(Way& way, In<Way, FabricHello>& value) {
@@ -132,7 +132,7 @@ void fields(Way& way, In<Way, FabricSubnet>& value) {
 }
 template <class Way>
 void fields(Way& way, In<Way, FabricSnapshot::Fault>& value) {
-  way(value.number, value.where, value.rule, value.hits);
+  way(value.number, value.where, value.rule, value.hits, value.unheard);
 }
 template <class Way>
 void fields(Way& way, In<Way, FabricCaptureCounts>& value) {

@@ -16,7 +16,7 @@
 namespace verbena::host {
 
 /// Another word for each form of the messages: what speaks another one is told so.
-inline constexpr std::string_view kFabricProtocol = "verbena-fabric-6";
+inline constexpr std::string_view kFabricProtocol = "verbena-fabric-7";
 
 std::string encode(const FabricRequest& request);
 std::string encode(const FabricReply& reply);

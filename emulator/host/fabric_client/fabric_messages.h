@@ -60,7 +60,9 @@ struct FaultAdded {
   std::uint32_t number = 0;
 };
 struct FaultRemoved {
+  enum class Of : std::uint8_t { packets, calls, completions, events };
   std::uint64_t hits = 0;
+  Of of{};  // what it hit
 };
 /// What a program has to know to take its place.
 struct FabricHello {

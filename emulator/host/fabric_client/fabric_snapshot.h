@@ -71,6 +71,7 @@ struct FabricSnapshot {
     std::string where;
     std::string rule;
     std::uint64_t hits = 0;
+    std::uint32_t unheard = 0;  // processes that go on as if it were not there, of a fault of verbs
   };
 
   std::string fabric;

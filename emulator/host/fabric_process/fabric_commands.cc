@@ -7,6 +7,7 @@
 
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/fabric/nearest_word.h"
+#include "emulator/fabric/verb_rule.h"
 #include "emulator/host/fabric_process/element_words.h"
 #include "emulator/host/fabric_process/snapshot.h"
 
@@ -29,6 +30,54 @@ FabricAnswer no_fault(const std::string& number) {
   return refuse("there is no fault " + number + " (verbena fault list shows them)");
 }
 
+std::string too_many() {
+  return "there are " + std::to_string(kFaultsMax) + " faults already: end some first (remove NUMBER, clear)";
+}
+
+std::string text_from(const FabricWords& words, std::size_t first) {
+  std::string text;
+  for (std::size_t i = first; i < words.size(); ++i) text += (i == first ? "" : " ") + words[i];
+  return text;
+}
+
+FaultRemoved::Of unit_of(fabric::VerbAction action) {
+  switch (action) {
+    case fabric::VerbAction::fail:
+    case fabric::VerbAction::delay:
+      return FaultRemoved::Of::calls;
+    case fabric::VerbAction::completion:
+    case fabric::VerbAction::cq_overrun:
+      return FaultRemoved::Of::completions;
+    case fabric::VerbAction::async:
+      return FaultRemoved::Of::events;
+  }
+  return FaultRemoved::Of::calls;
+}
+
+/// Numbers from 1, ascending. The error is one line.
+Result<std::vector<std::uint32_t>, std::string> find_nodes(const fabric::Topology& topology, const std::string& names) {
+  std::vector<std::uint32_t> hosts;
+  if (names == "all" || names == "hosts") {
+    for (std::uint32_t host = 0; host < topology.hosts; ++host) hosts.push_back(host);
+  } else if (auto found = find_vertices(topology, names, true)) {
+    hosts = std::move(*found);
+  } else {
+    return Failure{not_a_node(topology, names)};
+  }
+  std::vector<std::uint32_t> nodes;
+  for (const std::uint32_t host : hosts) {
+    const std::uint32_t first = topology.node_of(host) * topology.rails;
+    for (std::uint32_t rail = first; rail < first + topology.rails; ++rail)
+      if (std::ranges::find(hosts, rail) == hosts.end())
+        return Failure{"a fault of verbs is of a node: write " +
+                       std::string(topology.node_name(topology.node_of(host))) +
+                       ", and device=" + std::to_string(topology.rail_of(host)) + " for this rail alone"};
+    if (std::ranges::find(nodes, topology.node_of(host) + 1) == nodes.end())
+      nodes.push_back(topology.node_of(host) + 1);
+  }
+  return nodes;
+}
+
 std::optional<std::uint64_t> parse_whole(const std::string& text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -44,7 +93,8 @@ FabricCommands::FabricCommands(FabricPorts& ports, Setup setup, Time started)
       setup_(std::move(setup)),
       started_(started),
       elements_(ports.network()),
-      rates_(ports.network(), setup_.managed) {}
+      rates_(ports.network(), setup_.managed),
+      node_faults_(setup_.fabric, ports) {}
 
 // -- Words ------------------------------------------------------------------------------------------------------------
 
@@ -63,10 +113,13 @@ const std::vector<FabricCommands::Command>& FabricCommands::table() {
   using C = FabricCommands;
   static const std::vector<Command> commands = {
       {"add", 3, 64, "add LINK RULE", &C::add,
-       "A fault of packets on a link; its number is the answer. RULE is what `verbena exec --fault` takes.",
+       "A fault; its number is the answer. RULE is what `verbena exec --fault` takes. One of packets lies on a link. "
+       "One of verbs, completions or events (verbena fault n1 fail verb=reg_mr) is of a node, of several (n1,n2) or of "
+       "all: of the programs that run there now and of those that start there later, until it is removed. Each process "
+       "counts for itself, from when it has the fault; the answer comes when all of them have it. add may be left out.",
        "add n1-s1 drop 1%", "remove"},
       {"remove", 2, 2, "remove NUMBER", &C::remove,
-       "Ends the fault with this number; how many packets it hit is the answer.", "remove 1"},
+       "Ends the fault with this number; how many packets, calls or completions it hit is the answer.", "remove 1"},
       {"list", 1, 1, "list", &C::list, "All faults that are there now, and what is dead or cut off.", "list"},
       {"clear", 1, 1, "clear", &C::clear, "Ends all faults that were added.", "clear"},
   };
@@ -121,6 +174,7 @@ FabricAnswer FabricCommands::serve(Time now, const SayWords& request) {
   }
   for (const Command& command : table())
     if (command.name == name) return fits(command) ? (this->*command.run)(now, words) : wrong(command.usage);
+  if (is_place(words)) return add_at(now, words);
   const std::vector<Explained> all = explained();
   std::vector<std::string_view> known;
   for (const Explained& one : all) known.push_back(one.name);
@@ -138,14 +192,41 @@ std::string FabricCommands::faults_offered() {
 
 // -- Faults of packets ------------------------------------------------------------------------------------------------
 
-FabricAnswer FabricCommands::add(Time, const FabricWords& words) {
-  std::string text;
-  for (std::size_t i = 2; i < words.size(); ++i) text += (i == 2 ? "" : " ") + words[i];
+bool FabricCommands::is_place(const FabricWords& words) const {
+  const auto is_known = [&](const std::string& name) {
+    return find_links(topology_, name, fabric::FaultDirection::both).ok();
+  };
+  if (words.size() < 2 || is_known(words[1])) return false;
+  return is_known(words[0]) || fabric::is_verb_rule(text_from(words, 1));
+}
+
+/// As add, without the word.
+FabricAnswer FabricCommands::add_at(Time now, const FabricWords& words) {
+  FabricWords whole{"add"};
+  whole.insert(whole.end(), words.begin(), words.end());
+  return add(now, whole);
+}
+
+FabricAnswer FabricCommands::add(Time now, const FabricWords& words) {
+  const std::string text = text_from(words, 2);
+  if (fabric::is_verb_rule(text)) return add_verbs(now, words[1], text);
   auto rule = fabric::parse_fault(text);
   if (!rule) return refuse(rule.error());
   auto links = find_links_of(topology_, words[1], *rule);
   if (!links) return refuse(links.error());
   return add_rule(words[1], std::move(*links), std::move(*rule));
+}
+
+FabricAnswer FabricCommands::add_verbs(Time now, const std::string& names, const std::string& text) {
+  const auto rule = fabric::parse_verb_rule(text);
+  if (!rule) return refuse(rule.error());
+  const auto nodes = find_nodes(topology_, names);
+  if (!nodes) return refuse(nodes.error());
+  if (faults_.size() >= kFaultsMax) return refuse(too_many());
+  if (std::string why = node_faults_.add(now, next_number_, *nodes, rule->text); !why.empty())
+    return refuse(std::move(why));
+  faults_.push_back({next_number_, names, rule->text, unit_of(rule->action)});
+  return FabricReply(FaultAdded{next_number_++});
 }
 
 FabricAnswer FabricCommands::serve(Time, const AddPrepared& request) {
@@ -157,8 +238,7 @@ FabricAnswer FabricCommands::serve(Time, const AddPrepared& request) {
 }
 
 FabricAnswer FabricCommands::add_rule(std::string where, std::vector<fabric::LinkId> links, fabric::FaultRule rule) {
-  if (faults_.size() >= kFaultsMax)
-    return refuse("there are " + std::to_string(kFaultsMax) + " faults already: end some first (remove NUMBER, clear)");
+  if (faults_.size() >= kFaultsMax) return refuse(too_many());
   const std::uint32_t number = next_number_++;
   faults_.push_back({number, std::move(where), rule.text});
   elements_.add_rule(number, std::move(links), std::move(rule));
@@ -172,17 +252,28 @@ FabricAnswer FabricCommands::remove(Time now, const FabricWords& words) {
   return answer ? answer : no_fault(words[1]);
 }
 
-FabricAnswer FabricCommands::serve(Time, const RemoveFault& request) {
+FabricAnswer FabricCommands::serve(Time now, const RemoveFault& request) {
   const auto found = std::ranges::find(faults_, request.number, &Fault::number);
   if (found == faults_.end()) return no_fault(std::to_string(request.number));
-  const std::uint64_t hits = elements_.hits(found->number);
-  elements_.remove_rule(found->number);
+  const FaultRemoved removed{hits_of(*found), found->hits_of};
+  end(now, *found);
   faults_.erase(found);
-  return FabricReply(FaultRemoved{hits});
+  return FabricReply(removed);
 }
 
-FabricAnswer FabricCommands::clear(Time, const FabricWords&) {
-  for (const Fault& fault : faults_) elements_.remove_rule(fault.number);
+std::uint64_t FabricCommands::hits_of(const Fault& fault) const {
+  return fault.hits_of == FaultRemoved::Of::packets ? elements_.hits(fault.number) : node_faults_.hits(fault.number);
+}
+
+void FabricCommands::end(Time now, const Fault& fault) {
+  if (fault.hits_of == FaultRemoved::Of::packets)
+    elements_.remove_rule(fault.number);
+  else
+    node_faults_.remove(now, fault.number);
+}
+
+FabricAnswer FabricCommands::clear(Time now, const FabricWords&) {
+  for (const Fault& fault : faults_) end(now, fault);
   faults_.clear();
   return done();
 }
@@ -285,7 +376,8 @@ FabricAnswer FabricCommands::serve(Time now, const AskSnapshot&) {
   auto& snapshot = std::get<FabricSnapshot>(reply);
   snapshot.fabric = setup_.fabric;
   for (const Fault& fault : faults_)
-    snapshot.faults.push_back({fault.number, fault.where, fault.text, elements_.hits(fault.number)});
+    snapshot.faults.push_back(
+        {fault.number, fault.where, fault.text, hits_of(fault), node_faults_.unheard(fault.number)});
   return reply;
 }
 

@@ -20,6 +20,7 @@
 #include "emulator/host/fabric_process/fabric_ports.h"
 #include "emulator/host/fabric_process/fabric_sockets.h"
 #include "emulator/host/fabric_process/link_rates.h"
+#include "emulator/host/fabric_process/node_faults.h"
 #include "emulator/host/fabric_process/subnet_service.h"
 #include "emulator/host/node/stats_file.h"
 
@@ -42,6 +43,8 @@ class FabricCommands {
 
   FabricAnswer answer(Time now, const FabricRequest& request);
   const fabric::ElementFaults& elements() const { return elements_; }
+  /// Of what was said of verbs.
+  const NodeFaults& node_faults() const { return node_faults_; }
 
   /// What users may say, for whoever explains it.
   struct Explained {
@@ -60,6 +63,7 @@ class FabricCommands {
     std::uint32_t number = 0;
     std::string where;
     std::string text;
+    FaultRemoved::Of hits_of{};
   };
   struct Command;
   static const std::vector<Command>& table();
@@ -67,6 +71,7 @@ class FabricCommands {
 
   // What users say.
   FabricAnswer add(Time now, const FabricWords& words);
+  FabricAnswer add_at(Time now, const FabricWords& words);
   FabricAnswer remove(Time now, const FabricWords& words);
   FabricAnswer list(Time now, const FabricWords& words);
   FabricAnswer clear(Time now, const FabricWords& words);
@@ -80,6 +85,10 @@ class FabricCommands {
   FabricAnswer serve(Time now, const RemoveDevices& request);
   FabricAnswer serve(Time now, const SetNodePower& request);
 
+  FabricAnswer add_verbs(Time now, const std::string& names, const std::string& text);
+  bool is_place(const FabricWords& words) const;
+  std::uint64_t hits_of(const Fault& fault) const;
+  void end(Time now, const Fault& fault);
   FabricAnswer add_rule(std::string where, std::vector<fabric::LinkId> links, fabric::FaultRule rule);
   FabricAnswer begin(Time now, const std::vector<fabric::Fault>& faults);
   FabricAnswer begin(Time now, const fabric::SoftwareFault& fault);
@@ -96,6 +105,7 @@ class FabricCommands {
   std::uint32_t next_number_ = 1;
   fabric::ElementFaults elements_;
   LinkRates rates_;
+  NodeFaults node_faults_;
 };
 
 }  // namespace verbena::host

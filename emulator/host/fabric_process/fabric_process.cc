@@ -144,7 +144,7 @@ void FabricProcess::service(Time now) {
     is_changed = true;
     return commands_->answer(now, request);
   };
-  control_->service(answer, [&] { return sockets_->is_done(now); });
+  control_->service(answer, [&] { return sockets_->is_done(now) && commands_->node_faults().is_done(now); });
   if (subnet_ != nullptr) {
     const fabric::ElementFaults& elements = commands_->elements();
     if (is_changed) subnet_->mirror(now, elements.dead_links(), elements.dead_switches());
@@ -215,6 +215,7 @@ FabricProcess::Woken FabricProcess::sleep(Time now, int stop_descriptor) {
   Time until = ports_->next_deadline(core_lease_.clock() >= 0).value_or(kNever);
   if (capture_ != nullptr) until = std::min(until, capture_->next_deadline().value_or(kNever));
   if (const auto due = sockets_->next_deadline(); due && *due > now) until = std::min(until, *due);
+  if (const Time due = commands_->node_faults().next_deadline(); due > now) until = std::min(until, due);
   if (subnet_ != nullptr) until = std::min(until, subnet_->next_deadline().value_or(kNever));
   timespec timeout{};
   if (until != kNever) {

@@ -24,6 +24,8 @@ class LastWordsCarrier {
   virtual void carry(std::uint8_t slot, std::span<const std::byte> frame) = 0;
   /// To the agent of the port. Outside of the engine's lock.
   virtual void report(const KeyReport& report) = 0;
+  /// The process goes by the list of faults with this sequence (node/verb_fault_list.h). Outside of the engine's lock.
+  virtual void heard(std::uint32_t sequence) = 0;
 };
 
 }  // namespace verbena::host

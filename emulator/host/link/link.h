@@ -43,6 +43,8 @@ enum class Notice : std::uint8_t {
   uplink_changed = 4,
   // On a fabric that a subnet manager manages: managed_port.h says what is another now.
   subnet_changed = 5,
+  // node/verb_fault_list.h says which faults of verbs there are now.
+  faults_changed = 6,
 };
 
 class Link : public FramePort {

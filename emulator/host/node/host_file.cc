@@ -43,7 +43,7 @@ void HostFile::remove_left() {
     const auto begins_as = [&](std::string_view what) {
       return std::string_view(entry->d_name).starts_with(host_file_path(what, "").view().substr(sizeof kFolder));
     };
-    if (!begins_as("subnet") && !begins_as("rates")) continue;
+    if (!begins_as("subnet") && !begins_as("rates") && !begins_as("faults")) continue;
     const std::string path = std::string(kFolder) + "/" + entry->d_name;
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     struct stat status{};

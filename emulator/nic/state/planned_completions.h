@@ -24,6 +24,8 @@ class PlannedCompletions {
   /// `deadline`: of the NIC, which comes to run() then. Events are known from the beginning.
   PlannedCompletions(CompletionJudge& judge, Time& deadline);
 
+  /// The judge may have others.
+  void look_at_events() { come_back_at(judge_.next_event()); }
   /// As NicState::complete(), after the judge's verdict.
   void complete(NicState& nic, CompletionQueue& cq, Completion completion, bool solicited, Counters& of_port);
   /// What is due by now: late completions, planned events.

@@ -242,6 +242,7 @@ BOOST_AUTO_TEST_CASE(qpn_of_an_ended_process_may_come_again_at_once) {
 namespace {
 /// Keeps what it is given.
 struct Lost final : LastWordsCarrier {
+  void heard(std::uint32_t) override {}
   void carry(std::uint8_t slot, std::span<const std::byte> frame) override {
     slots.push_back(slot);
     frames.emplace_back(frame.begin(), frame.end());

@@ -80,10 +80,10 @@ std::string answer_to(const std::string& fabric, const std::string& question) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(fabric_process_before_versions_is_told_apart) {
-  const Stranger old('-', "unknown word 'verbena-fabric-6': add, remove and list are right");
+  const Stranger old('-', "unknown word 'verbena-fabric-7': add, remove and list are right");
   BOOST_TEST(error_of(old.name) == "fabric '" + old.name +
                                        "' is served by another version of Verbena, which does not speak "
-                                       "verbena-fabric-6" +
+                                       "verbena-fabric-7" +
                                        kAdvice);
 }
 
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(fabric_process_of_a_later_version_says_so_itself) {
 BOOST_AUTO_TEST_CASE(reply_that_cannot_be_read_is_an_error) {
   {
     const Stranger other('+', "2 100000000000,100000000000 /proc/12/fd/9");
-    BOOST_TEST(error_of(other.name).ends_with("does not speak verbena-fabric-6" + kAdvice));
+    BOOST_TEST(error_of(other.name).ends_with("does not speak verbena-fabric-7" + kAdvice));
   }
   const std::string message = encode(FabricReply(FabricHello{2, 1, {1, 2}, "x"}));
   for (std::size_t size = kFabricProtocol.size() + 1; size < message.size(); ++size) {
@@ -110,10 +110,10 @@ BOOST_AUTO_TEST_CASE(reply_that_cannot_be_read_is_an_error) {
 BOOST_AUTO_TEST_CASE(command_of_another_version_is_told_so) {
   const Served fabric(fabric::star(2, kFast));
   const std::string refused =
-      "-this fabric is served by another version of Verbena, which speaks verbena-fabric-6" + kAdvice;
+      "-this fabric is served by another version of Verbena, which speaks verbena-fabric-7" + kAdvice;
   BOOST_TEST(answer_to(fabric.name, std::string("stat\0", 5)) == refused);
   BOOST_TEST(answer_to(fabric.name, std::string("link-down\0n1-s1\0", 16)) == refused);
-  BOOST_TEST(answer_to(fabric.name, "verbena-fabric-6") == refused);
+  BOOST_TEST(answer_to(fabric.name, "verbena-fabric-7") == refused);
   BOOST_TEST(answer_to(fabric.name, encode(FabricRequest(AskHello{})) + "x") ==
              "-that request cannot be read: it has 2 octets and says 1");
   BOOST_TEST(fabric.ask({"list"}) == "");

@@ -401,6 +401,36 @@ BOOST_AUTO_TEST_CASE(a_pingpong_survives_loss_and_the_hits_are_counted) {
   BOOST_TEST(outcome.packets_lost == outcome.faults.at(0).hits);
 }
 
+// The same words as under virtual time; the fabric process tells the programs of the node.
+BOOST_AUTO_TEST_CASE(verbs_of_a_nodes_programs_fail_for_a_time) {
+  Scenario scenario = scenario_of(2);
+  for (const std::uint32_t host : {0u, 1u}) {
+    scenario.programs.push_back(program_of("on" + std::to_string(host), host,
+                                           "timeout 2 ibv_rc_pingpong -g 0 -p 28813; echo status $?; sleep 1; "
+                                           "timeout 2 ibv_rc_pingpong -g 0 -p 28813; echo then $?"));
+    scenario.programs.back().expected_status = 0;
+  }
+  Fault verbs;
+  verbs.text = "fail verb=reg_mr";
+  verbs.what = fabric::HostVerbRule{*fabric::parse_verb_rule(verbs.text), {0}};
+  verbs.trigger.until = milliseconds(800);
+  scenario.faults.push_back(verbs);
+  Fault short_form;
+  short_form.text = "post-failure n1";
+  short_form.what = fabric::SoftwareFault{.kind = fabric::SoftwareFault::Kind::post_failure, .hosts = {0}};
+  scenario.faults.push_back(short_form);
+  scenario.expectations.push_back(program_expectation("on0", "Couldn't register MR\nstatus 1\n"));
+  scenario.expectations.push_back(program_expectation("on0", "then 124"));  // a server waits
+  scenario.expectations.push_back(program_expectation("on1", "status 124"));
+  const Outcome outcome = run_real(scenario, {});
+  BOOST_TEST(outcome.error == "");
+  for (const ExpectationOutcome& expectation : outcome.expectations)
+    BOOST_TEST(expectation.held, expectation.text + ": " + expectation.observed);
+  BOOST_TEST(outcome.faults.at(0).hits == 1u);
+  BOOST_TEST(outcome.faults.at(1).time.has_value());
+  BOOST_TEST(outcome.faults.at(1).hits == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(node_crash_on_a_condition_fails_its_peer_and_mutes_the_wire) {
   Scenario scenario = scenario_of(2);
   scenario.programs.push_back(program_of("server", 0, "exec ib_write_bw -F -D 30 -u 12 -p 28812"));

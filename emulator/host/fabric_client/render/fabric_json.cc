@@ -100,7 +100,11 @@ Json nodes_of(const FabricSnapshot& snapshot) {
 Json faults_of(const FabricSnapshot& snapshot) {
   Json faults = Json::array();
   for (const FabricSnapshot::Fault& fault : snapshot.faults)
-    faults.push_back({{"number", fault.number}, {"link", fault.where}, {"rule", fault.rule}, {"hits", fault.hits}});
+    faults.push_back({{"number", fault.number},
+                      {"link", fault.where},
+                      {"rule", fault.rule},
+                      {"hits", fault.hits},
+                      {"unheard", fault.unheard}});
   return faults;
 }
 

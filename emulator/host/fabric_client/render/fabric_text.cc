@@ -8,6 +8,7 @@
 
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/node/port_speed.h"
+#include "wire/counted.h"
 
 namespace verbena::host {
 
@@ -66,10 +67,15 @@ std::string loop_text(const FabricSnapshot& snapshot, const fabric::ForwardingLo
   return text;
 }
 
+std::string unheard_text(const FabricSnapshot::Fault& fault) {
+  return wire::counted(fault.unheard, "process has", "processes have") + " not heard of it yet";
+}
+
 std::string faults_text(const FabricSnapshot& snapshot) {
   std::string text;
   for (const FabricSnapshot::Fault& fault : snapshot.faults)
-    text += fmt::format("{}  {}  {}  ({} hits)\n", fault.number, fault.where, fault.rule, fault.hits);
+    text += fmt::format("{}  {}  {}  ({} hits{})\n", fault.number, fault.where, fault.rule, fault.hits,
+                        fault.unheard == 0 ? "" : ", " + unheard_text(fault));
   for (std::size_t link = 0; link < snapshot.links.size(); ++link)
     if (!snapshot.links[link].is_up) text += fmt::format("-  {}  down\n", link_name(snapshot, link));
   for (const std::uint32_t vertex : snapshot.crashed) text += fmt::format("-  {}  crashed\n", snapshot.names[vertex]);

@@ -29,7 +29,9 @@ std::string pair_name(const FabricSnapshot& snapshot, std::size_t pair);
 std::string deadlock_text(const FabricSnapshot& snapshot);
 /// "LID 8 and 2 more go round: s1->s2 s2->s3 s3->s1", one of the snapshot's.
 std::string loop_text(const FabricSnapshot& snapshot, const fabric::ForwardingLoop& loop);
-/// What is wrong now, a line each: faults of packets, then what is dead or cut off.
+/// "2 processes have not heard of it yet", of a fault of verbs.
+std::string unheard_text(const FabricSnapshot::Fault& fault);
+/// What is wrong now, a line each: faults of packets and verbs, then what is dead or cut off.
 std::string faults_text(const FabricSnapshot& snapshot);
 
 }  // namespace verbena::host

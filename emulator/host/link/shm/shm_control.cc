@@ -324,6 +324,7 @@ std::optional<Notice> notice_of(std::uint8_t octet) {
     case Notice::port_down:
     case Notice::port_up:
     case Notice::subnet_changed:
+    case Notice::faults_changed:
       return notice;
     case Notice::uplink_changed:
       break;
@@ -353,7 +354,11 @@ bool ShmControl::on_word(Connection& connection) {
   return true;
 }
 
-bool ShmControl::on_carried(const Connection& connection, std::span<const std::byte> word) {
+bool ShmControl::on_carried(Connection& connection, std::span<const std::byte> word) {
+  if (const auto heard = read_heard(word)) {
+    connection.heard = *heard;
+    return true;
+  }
   Carried carried{.teller = connection.peer, .slot = 0, .frame = {}, .report = {}};
   if (!word.empty() && word[0] == kReported) {
     carried.report = read_key_report(word.subspan(1));
@@ -395,6 +400,14 @@ bool ShmControl::notify(const wire::Gid& node, Notice notice) {
     all = send(fd, &word, sizeof word, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof word && all;
   }
   return any && all;
+}
+
+std::uint32_t ShmControl::unheard(const wire::Gid& node, std::uint32_t sequence) {
+  const std::lock_guard guard(mutex_);
+  return static_cast<std::uint32_t>(std::ranges::count_if(connections_, [&](const auto& entry) {
+    const Connection& connection = entry.second;
+    return connection.stage == Stage::open && connection.peer.address == node && connection.heard < sequence;
+  }));
 }
 
 bool ShmControl::is_connected_to(const PeerName& peer) {

@@ -73,6 +73,8 @@ class ShmControl {
   void acknowledge_doorbell() { bell_.acknowledge(); }
   /// Tells every process of the node that is connected. False: one of them does not listen, or none is there.
   bool notify(const wire::Gid& node, Notice notice);
+  /// How many processes of the node are connected and have not heard of this list of faults, or a later one.
+  std::uint32_t unheard(const wire::Gid& node, std::uint32_t sequence);
   /// Whether there is a connection to this process, or one is being made.
   bool is_connected_to(const PeerName& peer);
   /// Goes to the fabric process. Nobody serves the fabric any more: it is lost.
@@ -119,6 +121,7 @@ class ShmControl {
     std::shared_ptr<ShmChannel> channel;
     bool is_foreign = false;  // the caller is another user now, and has not proved that it was ours
     std::uint64_t nonce = 0;  // of the challenge
+    std::uint32_t heard = 0;  // in the fabric process: of which list of faults
   };
   static constexpr std::size_t kConnectionsMax = 4096;
   static constexpr std::size_t kStrangersMax = 64;  // connections that have not said who they are
@@ -139,7 +142,7 @@ class ShmControl {
   void prove(const Greeting& challenge);
   bool on_answer(Connection& connection);
   bool on_word(Connection& connection);
-  bool on_carried(const Connection& connection, std::span<const std::byte> word);
+  bool on_carried(Connection& connection, std::span<const std::byte> word);
   void note(Notice notice);
   void drop(int fd);
   bool watch(int fd, bool is_foreign = false);

@@ -42,6 +42,7 @@ class ShmUplink final : public ShmLink, public Relay, public LastWordsCarrier {
     peers().control().tell_fabric(last_word(slot, frame));
   }
   void report(const KeyReport& report) override { peers().control().tell_fabric(report_word(report)); }
+  void heard(std::uint32_t sequence) override { peers().control().tell_fabric(heard_word(sequence)); }
   /// For the fabric process there are directed yields.
   Neighbour neighbour() override { return Neighbour::nobody; }
   void wake_neighbour() override {}

@@ -123,44 +123,6 @@ int run_fault(const Arguments& arguments) {
     const bool is_of_programs = !verb_rule.empty() && !reply.error().served;
     return line.fail(kExitUsage, with_advice(reply.error(), fabric) + (is_of_programs ? kOnDirectCables : ""));
   }
-  if (const auto* added = std::get_if<host::FaultAdded>(&reply))
-    fmt::print("fault {}\n", added->number);
-  else if (const auto* removed = std::get_if<host::FaultRemoved>(&reply))
-    fmt::print("it had hit {}\n", wire::counted(removed->hits, hit_by(*removed)));
-  else if (const auto* seen = std::get_if<host::FabricSnapshot>(&reply))
-    fmt::print("{}", host::faults_text(*seen));
-}
-
-void show_json(const host::FabricReply& reply) {
-  auto json = nlohmann::ordered_json::object();
-  if (const auto* added = std::get_if<host::FaultAdded>(&reply))
-    json["fault"] = added->number;
-  else if (const auto* removed = std::get_if<host::FaultRemoved>(&reply))
-    json["hits"] = removed->hits;
-  else if (const auto* seen = std::get_if<host::FabricSnapshot>(&reply))
-    json = host::faults_json(*seen);
-  fmt::print("{}\n", json.dump());
-}
-
-}  // namespace
-
-int run_fault(const Arguments& arguments) {
-  CommandLine line("verbena fault", "verbena fault [--fabric NAME] WORD ...",
-                   "Changes the faults of a running fabric (`verbena fabric`, or a scenario with `clock: real`).\n");
-  std::string fabric = host::kFabricDefault;
-  line.option("--fabric", fabric, "NAME", "name of the fabric");
-  Reporting reporting;
-  line.reporting(reporting, "print no answer",
-                 "the answer as JSON, one line: the fault's number, its hits, what `list` lists");
-  line.exit_status("0", "the fabric has done it");
-  line.example("verbena fault link-down n1-s1", "a cable is dead until link-up");
-  line.footer(words_text());
-  const SplitArguments split = line.split_program(arguments);
-  if (const auto status = line.parse(split.options)) return *status;
-  if (split.program.empty()) return line.fail(kExitUsage, "a word is missing: add, list, link-down, ... (see --help)");
-  if (const std::string wrong = wrong_rule(split.program); !wrong.empty()) return line.fail(kExitUsage, wrong);
-  const auto reply = host::ask_fabric(fabric, host::SayWords{split.program});
-  if (!reply) return line.fail(kExitUsage, with_advice(reply.error(), fabric));
   if (const auto* added = std::get_if<host::FaultAdded>(&*reply)) warn_of_unheard(fabric, added->number);
   if (reporting.json)
     show_json(*reply);

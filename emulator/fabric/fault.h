@@ -1,8 +1,9 @@
 // Fault: all that can be made to go wrong, as one value: packets on links, elements of the network, nodes, and the
 // software on them.
 //
-// Solely the values. Their words are fault_rows.h's (packets), verb_rule.h's (verbs) and element_rows.h's (the others). ElementFaults brings
-// about the first two alternatives, under both clocks; nodes and their software are whoever runs them's.
+// Solely the values. Their words are fault_rows.h's (packets), verb_rule.h's (verbs) and element_rows.h's (the others).
+// ElementFaults brings about the first two alternatives, under both clocks; nodes, their software and its verbs are
+// whoever runs them's.
 // Tested by: tests/fabric/element_rows_test.cc
 #pragma once
 

@@ -63,7 +63,7 @@ class Fault:
     """A fault that is there, until undo(), the end of its time or of the fabric. In a with statement: until its end."""
 
     def __init__(self, text: str, ask: Ask, stat: Stat, lasts: Optional[TimeSpan] = None) -> None:
-        self.text, self.number = text, 0  # `number`: of a rule for packets, as `verbena fault list` has it
+        self.text, self.number = text, 0  # `number`: of a rule, as `verbena fault list` has it
         self._ask, self._stat = ask, stat
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -74,10 +74,11 @@ class Fault:
         if not words:
             raise ValueError("a fault needs words, such as 'link-down n1-s1'")
         self._undo = _undoing(words, stat)
-        if seconds is not None and self._undo is None and words[0] != "add":
+        is_rule = words[0] == "add" or words[0] not in fabric_words()  # "n1 fail verb=reg_mr": the place comes first
+        if seconds is not None and self._undo is None and not is_rule:
             raise ValueError(f"'{words[0]}' cannot be undone, so it cannot have a time")
         answer = ask(words)
-        if words[0] == "add":
+        if is_rule:
             self.number = int(answer["fault"])
             self._undo = [[fabric_words()["add"]["undo"]["word"], str(self.number)]]
         self._timer: Optional[threading.Timer] = None
@@ -93,7 +94,7 @@ class Fault:
 
     @property
     def hits(self) -> int:
-        """How many packets a rule (`add LINK RULE`) has hit, up to now or to its end."""
+        """How many packets, calls or completions a rule (`add LINK RULE`) has hit, up to now or to its end."""
         with self._lock:
             if self.number and self.is_active:
                 for fault in self._stat()["faults"]:

@@ -45,7 +45,7 @@ class ScenarioRun:
     expect: Tuple[Expectation, ...]
     workloads: Mapping[str, Mapping[str, Any]]  # by name: "octets", "completions", "latency_ns", "by_size", ...
     programs: Mapping[str, Mapping[str, Any]]  # under the real clock, by name: "status", "held", "text"
-    faults: Tuple[Mapping[str, Any], ...]  # "text", "time_ns", "packets_hit"
+    faults: Tuple[Mapping[str, Any], ...]  # "text", "time_ns", "packets_hit", "hits"
     packets: Mapping[str, int]  # "arrivals", "lost", "overflowed", "vanished"
     report: str  # for people
     summary: Mapping[str, Any]  # all that the command's JSON says

@@ -1,5 +1,5 @@
-// The `faults:` of a scenario: packets on links, in Verbena's words or as Lumina's data-pkt-events, and verbs. What happens to
-// links, switches and nodes is read_element_faults.cc's.
+// The `faults:` of a scenario: packets on links, in Verbena's words or as Lumina's data-pkt-events, and verbs. What
+// happens to links, switches and nodes is read_element_faults.cc's.
 #include <algorithm>
 #include <array>
 
@@ -171,8 +171,9 @@ void add_verb_fault(const Section& fault, const Trigger& trigger, const ElementN
   fault.exclude("node", "on");
   const auto on = fault.has("node") ? fault.find("node") : fault.find("on");
   fabric::HostVerbRule made{*rule, {}};
+  if (on && scenario.clock == Clock::real_time) (void)names.nodes(*on);  // programs have all devices of their node
   if (on)
-    made.hosts = names.nodes(*on);
+    made.hosts = names.hosts(*on);
   else
     for (std::uint32_t host = 0; host < names.topology().hosts; ++host) made.hosts.push_back(host);
   scenario.faults.push_back({rule->text, text.place(), trigger, std::move(made)});

@@ -123,7 +123,7 @@ bool FaultDriver::add_rule(std::size_t number, Time now) {
   if (verbs)
     for (HostFaults* const faults : faults_with(what)) faults->add(id, verbs->rule, now);
   if (verbs)
-    for (const sim::HostId host : verbs->hosts) workloads_.agent(host).faults_changed();
+    for (const sim::HostId host : verbs->hosts) workloads_.agent(host).verbs().faults_changed();
   return verbs || std::holds_alternative<fabric::PacketRule>(what);
 }
 
@@ -132,7 +132,7 @@ std::vector<HostFaults*> FaultDriver::faults_with(const fabric::Fault& what) {
   std::vector<HostFaults*> all;
   const auto verbs = fabric::host_verb_rule_of(what);
   if (!verbs) return all;
-  for (const sim::HostId host : verbs->hosts) all.push_back(&workloads_.agent(host).faults());
+  for (const sim::HostId host : verbs->hosts) all.push_back(&workloads_.agent(host).verbs().faults());
   const auto* const software = std::get_if<fabric::SoftwareFault>(&what);
   if (software != nullptr && !software->workload.empty())
     if (const auto workload = workloads_.find(software->workload))

@@ -60,7 +60,7 @@ bool Connection::both_alive() const {
 void Connection::unmake(End& end) {
   if (alive(end)) {
     nic::Nic& nic = end.side.agent.nic();
-    (void)end.side.agent.destroy_qp(end.qp);
+    (void)end.side.agent.verbs().destroy_qp(end.qp);
     if (&end == &initiator_ && address_handle_.valid()) (void)nic.destroy_ah(address_handle_);
     end.side.agent.deregister_memory(end.region);
   }
@@ -90,7 +90,7 @@ bool Connection::make(End& end) {
                                           .max_send_sge = 1,
                                           .max_recv_sge = 1},
                          .signal_all = true};
-  const auto qp = agent.create_qp(init);
+  const auto qp = agent.verbs().create_qp(init);
   if (!qp) {
     agent.deregister_memory(*region);
     return false;
@@ -127,7 +127,7 @@ bool Connection::connect(End& end, const End& peer, wire::Psn receive_psn, wire:
   attributes.access = kAccess;
   attributes.qkey = kQkey;
   std::uint32_t mask = nic::kQpState | nic::kQpPkeyIndex | nic::kQpPort | (ud ? nic::kQpQkey : nic::kQpAccessFlags);
-  if (!agent.modify_qp(end.qp, attributes, mask, now)) return false;
+  if (!agent.verbs().modify_qp(end.qp, attributes, mask, now)) return false;
 
   attributes.state = nic::QpState::rtr;
   attributes.address_vector = path(end, peer);
@@ -138,14 +138,14 @@ bool Connection::connect(End& end, const End& peer, wire::Psn receive_psn, wire:
   mask = nic::kQpState;
   if (!ud) mask |= nic::kQpAv | nic::kQpPathMtu | nic::kQpDestQpn | nic::kQpRqPsn;
   if (rc) mask |= nic::kQpMaxDestReadAtomic | nic::kQpMinRnrTimer;
-  if (!agent.modify_qp(end.qp, attributes, mask, now)) return false;
+  if (!agent.verbs().modify_qp(end.qp, attributes, mask, now)) return false;
 
   attributes.state = nic::QpState::rts;
   attributes.sq_psn = send_psn;
   attributes.max_read_atomic = std::min(own.read_limit(), other.read_limit());
   mask = nic::kQpState | nic::kQpSqPsn;
   if (rc) mask |= nic::kQpTimeout | nic::kQpRetryCount | nic::kQpRnrRetry | nic::kQpMaxReadAtomic;
-  return agent.modify_qp(end.qp, attributes, mask, now).ok();
+  return agent.verbs().modify_qp(end.qp, attributes, mask, now).ok();
 }
 
 bool Connection::set_up(Time now) {
@@ -162,7 +162,7 @@ bool Connection::set_up(Time now) {
   const wire::Psn backward(static_cast<std::uint32_t>(draw >> 32 & wire::Psn::kMask));
   up_ = connect(target_, initiator_, forward, backward, now) && connect(initiator_, target_, backward, forward, now);
   if (up_ && plan_.transport == Transport::ud) {
-    const auto handle = initiator_.side.agent.create_ah(path(initiator_, target_));
+    const auto handle = initiator_.side.agent.verbs().create_ah(initiator_.side.agent.pd(), path(initiator_, target_));
     up_ = handle.ok();
     if (handle) address_handle_ = *handle;
   }
@@ -198,13 +198,14 @@ nic::VerbsResult<void> Connection::post_to(nic::SendRequest request, Place local
     request.remote_qpn = target_.qpn;
     request.remote_qkey = kQkey;
   }
-  return initiator_.side.agent.post_send(initiator_.qp, request, now);
+  return initiator_.side.agent.verbs().post_send(initiator_.qp, request, now);
 }
 
 bool Connection::post_receive(std::uint64_t number, Place place) {
   if (!alive(target_)) return false;
   const nic::Sge sge{target_.iova + place.offset, place.octets, target_.region.lkey};
-  return target_.side.agent.post_receive(target_.qp, {.wr_id = work_request_id(target_.id, number), .sges = {&sge, 1}})
+  return target_.side.agent.verbs()
+      .post_receive(target_.qp, {.wr_id = work_request_id(target_.id, number), .sges = {&sge, 1}})
       .ok();
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "emulator/nic/planned_faults.h"
 #include "scenarios/outcome/report_words.h"
 
 namespace verbena::scenarios {
@@ -25,42 +24,20 @@ void HostAgent::restarted() {
   if (listener_ != nullptr) listener_->restarted(host_);
   wakes_ = {};
   receives_held_until_ = Time{0};
-  qp_numbers_.clear();
-  qps_made_ = 0;
-  busy_until_ = Time{};
-  faults_changed();
-}
-
-void HostAgent::faults_changed() {
-  if (!world_.is_running(host_) || !faults_.concern_completions()) return;
-  nic::PlannedFaults::begin(nic(), faults_);
-  world_.touch(host_);
-}
-
-std::optional<nic::VerbsError> HostAgent::refused(fabric::Verb verb, std::optional<nic::QpHandle> qp) {
-  std::optional<std::uint32_t> number;
-  if (qp)
-    if (const auto known = qp_numbers_.find(qp->index); known != qp_numbers_.end()) number = known->second;
-  const Time now = world_.now();
-  const fabric::VerbVerdict verdict = faults_.judge_call(verb, number, now);
-  if (verdict.delay.ns > 0) {
-    busy_until_ = std::max(busy_until_, now) + verdict.delay;
-    world_.wake_at(host_, busy_until_);
-  }
-  return verdict.error == 0 ? std::nullopt : std::optional(error_of(verdict.error));
+  verbs_.restarted();
 }
 
 bool HostAgent::make_ready() {
   if (ready_) return true;
-  if (refused(fabric::Verb::alloc_pd)) return false;
+  if (verbs_.refused(fabric::Verb::alloc_pd)) return false;
   const auto pd = nic().allocate_pd();
   if (!pd) return false;
   const auto entries = [this](std::uint64_t requests) {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(requests + 1, nic().config().limits.max_cqe));
   };
-  if (refused(fabric::Verb::create_cq)) return false;
+  if (verbs_.refused(fabric::Verb::create_cq)) return false;
   const auto send_cq = nic().create_cq(entries(send_requests_), 0);
-  if (refused(fabric::Verb::create_cq)) return false;
+  if (verbs_.refused(fabric::Verb::create_cq)) return false;
   const auto receive_cq = nic().create_cq(entries(receive_requests_), 1, false, 1);
   if (!send_cq || !receive_cq) return false;
   pd_ = *pd;
@@ -76,7 +53,7 @@ void HostAgent::wake_at(Time time, EndId end) {
 }
 
 void HostAgent::run(Time now) {
-  if (!running_ || now < busy_until_) return;
+  if (!running_ || now < verbs_.busy_until()) return;
   if (ready_) {
     poll(receive_cq_, true, now);
     poll(send_cq_, false, now);
@@ -118,7 +95,7 @@ void HostAgent::drain_events(Time now) {
 }
 
 nic::VerbsResult<nic::MemoryRegion> HostAgent::register_memory(nic::MemoryRegionInit init) {
-  if (const auto error = refused(fabric::Verb::reg_mr)) return Failure{*error};
+  if (const auto error = verbs_.refused(fabric::Verb::reg_mr)) return Failure{*error};
   if (nic().config().page_fault_delay.ns != 0) init.access |= nic::kOnDemand;
   auto region = nic().register_memory(init);
   if (region && listener_ != nullptr) listener_->registered(host_, init, *region);
@@ -126,43 +103,9 @@ nic::VerbsResult<nic::MemoryRegion> HostAgent::register_memory(nic::MemoryRegion
 }
 
 void HostAgent::deregister_memory(const nic::MemoryRegion& region) {
-  if (refused(fabric::Verb::dereg_mr)) return;
+  if (verbs_.refused(fabric::Verb::dereg_mr)) return;
   (void)nic().deregister_memory(region.handle);
   if (listener_ != nullptr) listener_->deregistered(host_, region);
-}
-
-nic::VerbsResult<nic::QpHandle> HostAgent::create_qp(nic::QpInit init) {
-  if (const auto error = refused(fabric::Verb::create_qp)) return Failure{*error};
-  init.number = qps_made_;
-  const auto qp = nic().create_qp(init);
-  if (qp) qp_numbers_[qp->index] = qps_made_++;
-  return qp;
-}
-
-nic::VerbsResult<void> HostAgent::destroy_qp(nic::QpHandle qp) {
-  if (const auto error = refused(fabric::Verb::destroy_qp, qp)) return Failure{*error};
-  return nic().destroy_qp(qp);
-}
-
-nic::VerbsResult<void> HostAgent::modify_qp(nic::QpHandle qp, const nic::QpAttributes& attributes, std::uint32_t mask,
-                                            Time now) {
-  if (const auto error = refused(fabric::Verb::modify_qp, qp)) return Failure{*error};
-  return nic().modify_qp(qp, attributes, mask, now);
-}
-
-nic::VerbsResult<nic::AhHandle> HostAgent::create_ah(const nic::AddressVector& path) {
-  if (const auto error = refused(fabric::Verb::create_ah)) return Failure{*error};
-  return nic().create_ah(pd_, path);
-}
-
-nic::VerbsResult<void> HostAgent::post_send(nic::QpHandle qp, const nic::SendRequest& request, Time now) {
-  if (const auto error = refused(fabric::Verb::post_send, qp)) return Failure{*error};
-  return nic().post_send(qp, request, now);
-}
-
-nic::VerbsResult<void> HostAgent::post_receive(nic::QpHandle qp, const nic::ReceiveRequest& request) {
-  if (const auto error = refused(fabric::Verb::post_recv, qp)) return Failure{*error};
-  return nic().post_receive(qp, request);
 }
 
 }  // namespace verbena::scenarios

@@ -1,19 +1,17 @@
 // HostAgent: the one application of a simulated host: its PD and CQs, and whose a completion is.
 //
 // Solely responsible for handing completions and wake-ups to their owners, and for what a scenario does to a host's
-// software: failing registrations and posts, receives that are not posted for a while, the end of a life of the host
-// (crash and restart). It knows no workloads.
+// software: receives that are not posted for a while, the end of a life of the host (crash and restart). Verbs that
+// fail are host_verbs.h's. It knows no workloads.
 // Tested by: tests/scenarios/virtual/verbs_test.cc
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <queue>
-#include <unordered_map>
 #include <vector>
 
 #include "emulator/sim/world.h"
-#include "scenarios/workload/host_faults.h"
+#include "scenarios/workload/host_verbs.h"
 #include "scenarios/workload/journal.h"
 #include "scenarios/workload/set_up_listener.h"
 
@@ -39,11 +37,7 @@ class HostAgent final : public sim::Application {
  public:
   /// `seed`: of its faults by chance.
   HostAgent(sim::World& world, sim::HostId host, Journal& journal, SetUpListener* listener, std::uint64_t seed)
-      : world_(world),
-        host_(host),
-        journal_(journal),
-        listener_(listener),
-        faults_(seed, world.network().topology().rail_of(host)) {}
+      : world_(world), host_(host), journal_(journal), listener_(listener), verbs_(world, host, seed) {}
 
   /// Before the run: the owner outlives the agent's last run(). `work_requests`: what its QP may have outstanding.
   EndId add(EndOwner& owner, std::uint32_t send_requests, std::uint32_t receive_requests);
@@ -54,6 +48,7 @@ class HostAgent final : public sim::Application {
 
   sim::HostId host() const { return host_; }
   nic::Nic& nic() { return world_.nic(host_); }
+  HostVerbs& verbs() { return verbs_; }
   bool is_running() const { return running_; }
   /// It runs, and was not told that its device is gone: what failed may be tried again.
   bool may_connect() const { return running_ && !device_is_gone_; }
@@ -69,24 +64,12 @@ class HostAgent final : public sim::Application {
   nic::CqHandle receive_cq() const { return receive_cq_; }
 
   // -- Failures of the host's software --------------------------------------------------------------------------------
-  HostFaults& faults() { return faults_; }
-  /// There are others: its NIC is to ask from now on, if any speaks of completions or events.
-  void faults_changed();
   void hold_receives(Time until) { receives_held_until_ = std::max(receives_held_until_, until); }
   Time receives_held_until() const { return receives_held_until_; }
   /// Who hears of set-ups; null: nobody.
   SetUpListener* listener() { return listener_; }
   nic::VerbsResult<nic::MemoryRegion> register_memory(nic::MemoryRegionInit init);
   void deregister_memory(const nic::MemoryRegion& region);
-
-  // -- The verbs, which may fail on demand. One that is late keeps the software of the host busy: it does nothing else
-  // until then.
-  nic::VerbsResult<nic::QpHandle> create_qp(nic::QpInit init);
-  nic::VerbsResult<void> destroy_qp(nic::QpHandle qp);
-  nic::VerbsResult<void> modify_qp(nic::QpHandle qp, const nic::QpAttributes& attributes, std::uint32_t mask, Time now);
-  nic::VerbsResult<nic::AhHandle> create_ah(const nic::AddressVector& path);
-  nic::VerbsResult<void> post_send(nic::QpHandle qp, const nic::SendRequest& request, Time now);
-  nic::VerbsResult<void> post_receive(nic::QpHandle qp, const nic::ReceiveRequest& request);
 
  private:
   struct Wake {
@@ -98,8 +81,6 @@ class HostAgent final : public sim::Application {
   void poll(nic::CqHandle cq, bool receives, Time now);
   void run_wakes(Time now);
   void drain_events(Time now);
-  /// Why the call fails, by a fault; nothing: it is to be done.
-  std::optional<nic::VerbsError> refused(fabric::Verb verb, std::optional<nic::QpHandle> qp = {});
 
   sim::World& world_;
   sim::HostId host_;
@@ -117,10 +98,7 @@ class HostAgent final : public sim::Application {
   bool running_ = true;
   bool device_is_gone_ = false;  // IBV_EVENT_DEVICE_FATAL: until the node starts again
   std::uint32_t life_ = 0;
-  HostFaults faults_;
-  std::unordered_map<std::uint32_t, std::uint32_t> qp_numbers_;  // by handle, in the order in which they were made
-  std::uint32_t qps_made_ = 0;                                   // in this life
-  Time busy_until_{};
+  HostVerbs verbs_;
   Time receives_held_until_{0};
 };
 

@@ -151,13 +151,19 @@ def counted(context):
             raise Failure(f"hits are {hits}")
 
 
+def wait_for_traffic(fabric, pair):
+    """The client of ib_write_bw writes."""
+    harness.wait_until(lambda: max(link["frames"] for link in fabric.stat()["links"] if link["name"] == "n2->s1") > 1000,
+                       time.monotonic() + 20, "it writes", [pair.client])
+
+
 def from_outside(context):
     """A program that runs already fails when the command has answered, and one that starts later does; once the fault is removed none
     does. What was said of other nodes is none of theirs."""
     with served.Served(context) as fabric:
         argv = ["ib_write_bw", "-D", "6", "-p", "{port}"]
         pair = harness.Pair(fabric, argv, argv + ["{server}"])
-        time.sleep(1)
+        wait_for_traffic(fabric, pair)
         fabric.fault("n3", "fail", "verb=post_send")
         if pair.client.status is not None:
             raise Failure(f"another node's fault has hit it\n{pair.client.describe()}")
@@ -180,7 +186,7 @@ def completions_from_outside(context):
     with served.Served(context) as fabric:
         argv = ["ib_write_bw", "-D", "6", "-p", "{port}"]
         pair = harness.Pair(fabric, argv, argv + ["{server}"])
-        time.sleep(1)
+        wait_for_traffic(fabric, pair)
         fabric.fault("n2", "completion", "of=send", "nth=10", "status=REM_OP_ERR")
         if pair.client.wait(time.monotonic() + 4) in (None, 0) or "remote operation error" not in pair.client.out + pair.client.err:
             raise Failure(f"no completion has failed\n{pair.client.describe()}")

@@ -20,6 +20,7 @@
 
 #include "emulator/fabric/verb_faults.h"
 #include "emulator/host/node/stats_file.h"
+#include "emulator/host/os/spin_lock.h"
 
 namespace verbena::shim {
 
@@ -69,7 +70,7 @@ class CallFaults {
   const fabric::VerbFaults& faults() const { return *faults_.load(std::memory_order_acquire); }
   void count_hits(std::span<const std::uint32_t> rules) const;
 
-  std::mutex mutex_;
+  host::SpinLock mutex_;
   std::vector<std::unique_ptr<fabric::VerbFaults>> made_;  // the last one is in force; others may still be read
   std::atomic<fabric::VerbFaults*> faults_;
   const host::FaultHits* const hits_;

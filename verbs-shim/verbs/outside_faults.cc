@@ -1,5 +1,8 @@
 #include "verbs-shim/verbs/outside_faults.h"
 
+#include <pthread.h>
+
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -23,9 +26,21 @@ struct List {
   host::VerbFaultReader::Seen seen;
 };
 
-/// Of the node, whichever of its devices asks first. It lives as long as the process.
+/// Of the node, whichever of its devices asks first. It lives as long as the process; the child of fork(), where a thread
+/// of the parent may have been reading, has another.
 List& list_of_node(const host::EngineConfig& config) {
-  static auto* const list = new List(config);
+  static std::mutex mutex;
+  static List* list = nullptr;
+  static std::once_flag once;
+  std::call_once(once, [] {
+    pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); },
+                   [] {
+                     list = nullptr;
+                     mutex.unlock();
+                   });
+  });
+  const std::scoped_lock lock(mutex);
+  if (list == nullptr) list = new List(config);
   return *list;
 }
 
@@ -76,7 +91,6 @@ std::uint32_t DeviceFaults::look() {
 }
 
 nic::CompletionJudge* DeviceFaults::judge() {
-  const std::scoped_lock lock(mutex_);
   if (CallFaults* const plan = CallFaults::plan(); plan != nullptr && judge_ == nullptr)
     judge_ = plan->judge_of(config_.number.device);
   return judge_;

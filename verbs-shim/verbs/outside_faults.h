@@ -1,5 +1,5 @@
-// DeviceFaults: the faults that a running fabric has for the verbs of its nodes' programs (`verbena fault n1 fail ...`),
-// in this process.
+// DeviceFaults: the faults that a running fabric has for the verbs of its nodes' programs, in this process
+// (`verbena fault n1 fail verb=reg_mr`).
 //
 // Solely responsible for reading them when a device's engine has been told that they are others
 // (host/node/verb_fault_list.h), for putting them into the plan (call_faults.h), and for the slots of the data path:
@@ -8,13 +8,12 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 
 #include "emulator/host/config/engine_config.h"
 
 namespace verbena::shim {
 
-/// As one device's engine asks; what is read is the process's.
+/// As one device's engine asks, a thread at a time; what is read is the process's.
 class DeviceFaults final : public host::OutsideFaults {
  public:
   explicit DeviceFaults(const host::EngineConfig& config) : config_(config) {}
@@ -24,7 +23,6 @@ class DeviceFaults final : public host::OutsideFaults {
 
  private:
   const host::EngineConfig& config_;  // of the device
-  std::mutex mutex_;
   nic::CompletionJudge* judge_ = nullptr;  // once there is one it stays
 };
 

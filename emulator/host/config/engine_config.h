@@ -20,12 +20,12 @@
 
 namespace verbena::host {
 
-/// The faults of a device's verbs that come from outside while it runs. Outlives the engine, which asks for none under
-/// its lock.
+/// The faults of a device's verbs that come from outside while it runs (node/verb_fault_list.h). Outlives the engine,
+/// which asks for none under its lock.
 class OutsideFaults {
  public:
   virtual ~OutsideFaults() = default;
-  /// They may be others now. Returns the sequence of the list that holds from here on (node/verb_fault_list.h); 0: none.
+  /// They may be others now. Returns the sequence of the list that holds from here on; 0: there is none.
   virtual std::uint32_t look() = 0;
   /// What the NIC is to ask about completions; null: no fault speaks of any.
   virtual nic::CompletionJudge* judge() = 0;

@@ -194,15 +194,12 @@ void Engine::service() {
     }
     // Who stood still for long has not heard all: what counts is how it is now.
     if (was_of_port) set_port_up(link.has_signal());
-    if (may_have_faults && config_.outside_faults != nullptr) look_at_faults(port);
+    if (!may_have_faults || config_.outside_faults == nullptr) continue;
+    const std::uint32_t sequence = config_.outside_faults->look();
+    if (nic::CompletionJudge* const judge = config_.outside_faults->judge(); judge != nullptr)
+      change([&](Time) { nic::PlannedFaults::begin(live_.nic(), *judge); });
+    live_.connections().of_port(port).tell_heard(sequence);
   }
-}
-
-void Engine::look_at_faults(std::uint32_t port) {
-  const std::uint32_t sequence = config_.outside_faults->look();
-  if (nic::CompletionJudge* const judge = config_.outside_faults->judge(); judge != nullptr)
-    change([&](Time) { nic::PlannedFaults::begin(live_.nic(), *judge); });
-  live_.connections().of_port(port).tell_heard(sequence);
 }
 
 std::optional<wire::PathAddress> Engine::resolve(const wire::Gid& address, std::uint32_t port) {

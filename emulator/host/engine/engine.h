@@ -159,7 +159,6 @@ class Engine final {
   bool leave_to_thread();
   bool thread_must_wake();
   void service();
-  void look_at_faults(std::uint32_t port);
   /// A change of the device that nobody has called for.
   template <class Change>
   void change(Change&& change) {

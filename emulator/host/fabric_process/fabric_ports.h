@@ -85,10 +85,6 @@ class FabricPorts final : private PeerSink, private fabric::PortListener {
     shm_->control().service();  // who called before is one of them
     return shm_->control().notify(nodes_[host].address, notice);
   }
-  /// How many of them have not heard of that list of faults, or a later one (node/verb_fault_list.h).
-  std::uint32_t unheard(std::uint32_t host, std::uint32_t sequence) {
-    return shm_->control().unheard(nodes_[host].address, sequence);
-  }
 
  private:
   static constexpr std::size_t kPassFrames = 256;

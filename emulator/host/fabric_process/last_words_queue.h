@@ -34,6 +34,10 @@ class LastWordsQueue {
     KeyReport report;
   };
   bool has_key_reports() const { return !key_reports_.empty(); }
+  /// How many processes of the host have not heard of that list of faults, or a later one (node/verb_fault_list.h).
+  std::uint32_t unheard(std::uint32_t host, std::uint32_t sequence) {
+    return shm_.control().unheard(nodes_[host].address, sequence);
+  }
   std::vector<KeyReportOf> take_key_reports() { return std::exchange(key_reports_, {}); }
 
  private:

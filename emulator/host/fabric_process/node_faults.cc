@@ -78,7 +78,7 @@ std::uint32_t NodeFaults::unheard_on(std::uint32_t node, std::uint32_t sequence)
   const std::uint32_t rails = ports_.network().topology().rails;
   std::uint32_t most = 0;  // a process has a connection for each of its devices
   for (std::uint32_t rail = 0; rail < rails; ++rail)
-    most = std::max(most, ports_.unheard((node - 1) * rails + rail, sequence));
+    most = std::max(most, ports_.last_words().unheard((node - 1) * rails + rail, sequence));
   return most;
 }
 

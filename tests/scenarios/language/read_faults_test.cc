@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_fault_begins_and_ends_at_times_or_with_a_condition) {
   wrong("when: ^{workload: w}", "'completed' is missing");
   wrong("when: {workload: w, completed: 1, carried: ^1}", "it belongs to link:");
   wrong("when: {link: n1-s1, carried: 1, hits: ^1}", "it belongs to fault:");
-  wrong("when: {fault: ^drop 1%, hits: 1}", "no packet fault above has this text");
+  wrong("when: {fault: ^drop 1%, hits: 1}", "no fault of packets or verbs above has this text");
   check_error(with("faults:\n- drop 1%\n- drop 1%\n- {node-crash: n1, when: {fault: ^drop 1%, hits: 1}}\n"),
               "two faults above have this text");
   wrong("when: {workload: w, link: ^n1-s1, completed: 1}", "exclude each other");
@@ -291,4 +291,23 @@ BOOST_AUTO_TEST_CASE(other_ways_to_write_nodes_are_answered_with_the_right_one) 
   wrong("partition: ^n1-s1", "it is a link, and a node is wanted");
   wrong("switch-crash: ^s1 s2", "several names are a list");
   wrong("link-down: ^n1-s1 n2-s1", "several names are a list");
+}
+
+BOOST_AUTO_TEST_CASE(a_rule_for_verbs_is_of_nodes) {
+  const auto read = [](const std::string& fault) { return good(with("faults: [{" + fault + "}]\n")); };
+  const auto wrong = [](const std::string& fault, std::string_view words) {
+    check_error(with("faults:\n- " + in_braces(fault) + "\n"), words);
+  };
+  const Scenario scenario = read("verbs: fail verb=reg_mr nth=2, node: n2, at: 1ms, for: 2ms");
+  const auto& rule = std::get<fabric::HostVerbRule>(scenario.faults.at(0).what);
+  BOOST_TEST(rule.rule.text == "fail verb=reg_mr nth=2");
+  BOOST_TEST((rule.hosts == std::vector<std::uint32_t>{1}));
+  BOOST_TEST(scenario.faults[0].trigger.at.ns == 1'000'000);
+  BOOST_TEST(scenario.faults[0].trigger.until->ns == 3'000'000);
+  const Scenario everywhere = read("verbs: completion nth=3 lost=yes");
+  BOOST_TEST(std::get<fabric::HostVerbRule>(everywhere.faults.at(0).what).hosts.size() == everywhere.topology.hosts);
+  wrong("verbs: ^fail verb=reg_mx", "column 6: 'verb=reg_mx' is not understood");
+  wrong("verbs: ^fail verb=open_device", "workloads do not call open_device: they call alloc_pd, create_cq, ");
+  wrong("verbs: ^drop 1%", "unknown action 'drop'");
+  wrong("verbs: fail verb=reg_mr, node: ^s1", "it is a switch");
 }

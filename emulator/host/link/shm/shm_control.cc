@@ -331,6 +331,19 @@ std::optional<Notice> notice_of(std::uint8_t octet) {
   }
   return std::nullopt;
 }
+/// Nothing: it is no such word.
+std::optional<ShmControl::Carried> read_carried(const PeerName& teller, std::span<const std::byte> word) {
+  ShmControl::Carried carried{.teller = teller, .slot = 0, .frame = {}, .report = {}};
+  if (!word.empty() && word[0] == kReported) {
+    carried.report = read_key_report(word.subspan(1));
+    return carried.report ? std::optional(std::move(carried)) : std::nullopt;
+  }
+  if (word.size() <= kCarriedHeadBytes || word[0] != kCarried) return std::nullopt;
+  carried.slot = std::to_integer<std::uint8_t>(word[1]);
+  const auto frame = word.subspan(kCarriedHeadBytes);
+  carried.frame.assign(frame.begin(), frame.end());
+  return carried;
+}
 }  // namespace
 
 void ShmControl::note(Notice notice) {
@@ -345,31 +358,21 @@ bool ShmControl::on_word(Connection& connection) {
   if (got.bytes < 0) return errno == EAGAIN || errno == EINTR;
   if (!got.is_whole || got.descriptor_count != 0) return false;
   const auto bytes = static_cast<std::size_t>(got.bytes);
-  if (own_ == kFabricPort) return on_carried(connection, std::span(word).first(bytes));
+  if (own_ == kFabricPort) {
+    const auto told = std::span(word).first(bytes);
+    if (const auto heard = read_heard(told)) {
+      connection.heard = *heard;
+      return true;
+    }
+    auto carried = read_carried(connection.peer, told);
+    if (carried && carried_.size() < kCarriedMax) carried_.push_back(std::move(*carried));
+    return carried.has_value();
+  }
   const auto notice = bytes == 1 && connection.peer.address == kFabricSeat
                           ? notice_of(std::to_integer<std::uint8_t>(word[0]))
                           : std::optional<Notice>();
   if (!notice) return false;
   note(*notice);
-  return true;
-}
-
-bool ShmControl::on_carried(Connection& connection, std::span<const std::byte> word) {
-  if (const auto heard = read_heard(word)) {
-    connection.heard = *heard;
-    return true;
-  }
-  Carried carried{.teller = connection.peer, .slot = 0, .frame = {}, .report = {}};
-  if (!word.empty() && word[0] == kReported) {
-    carried.report = read_key_report(word.subspan(1));
-    if (!carried.report) return false;
-  } else {
-    if (word.size() <= kCarriedHeadBytes || word[0] != kCarried) return false;
-    carried.slot = std::to_integer<std::uint8_t>(word[1]);
-    const auto frame = word.subspan(kCarriedHeadBytes);
-    carried.frame.assign(frame.begin(), frame.end());
-  }
-  if (carried_.size() < kCarriedMax) carried_.push_back(std::move(carried));
   return true;
 }
 

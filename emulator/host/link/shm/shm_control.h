@@ -142,7 +142,6 @@ class ShmControl {
   void prove(const Greeting& challenge);
   bool on_answer(Connection& connection);
   bool on_word(Connection& connection);
-  bool on_carried(Connection& connection, std::span<const std::byte> word);
   void note(Notice notice);
   void drop(int fd);
   bool watch(int fd, bool is_foreign = false);

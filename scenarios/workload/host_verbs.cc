@@ -29,7 +29,8 @@ std::optional<nic::VerbsError> HostVerbs::refused(fabric::Verb verb, std::option
     busy_until_ = std::max(busy_until_, now) + verdict.delay;
     world_.wake_at(host_, busy_until_);
   }
-  return verdict.error == 0 ? std::nullopt : std::optional(error_of(verdict.error));
+  was_refused_ = verdict.error != 0;
+  return was_refused_ ? std::optional(error_of(verdict.error)) : std::nullopt;
 }
 
 nic::VerbsResult<nic::QpHandle> HostVerbs::create_qp(nic::QpInit init) {

@@ -27,6 +27,8 @@ class HostVerbs {
   /// Another life of the host: a new NIC, and nothing has been made.
   void restarted();
   Time busy_until() const { return busy_until_; }
+  /// The latest call failed by a fault.
+  bool was_refused() const { return was_refused_; }
 
   /// Why the call fails, by a fault; nothing: it is to be done.
   std::optional<nic::VerbsError> refused(fabric::Verb verb, std::optional<nic::QpHandle> qp = {});
@@ -46,6 +48,7 @@ class HostVerbs {
   std::unordered_map<std::uint32_t, std::uint32_t> qp_numbers_;  // by handle, in the order in which they were made
   std::uint32_t qps_made_ = 0;                                   // in this life
   Time busy_until_{};
+  bool was_refused_ = false;
 };
 
 }  // namespace verbena::scenarios

@@ -283,8 +283,10 @@ void Stream::post_receives(Time now) {
     const Time earliest = std::max(receives_owed_.front(), agent.receives_held_until());
     if (earliest > now) return agent.wake_at(earliest, connection_.target_id());
     if (!connection_.post_receive(receives_posted_, {layout_.receive_slot(receives_posted_),
-                                                     static_cast<std::uint32_t>(layout_.receive_octets)}))
+                                                     static_cast<std::uint32_t>(layout_.receive_octets)})) {
+      if (agent.verbs().was_refused()) agent.wake_at(now + kPostAgain, connection_.target_id());
       return;
+    }
     ++receives_posted_;
     receives_owed_.pop_front();
   }

@@ -22,7 +22,7 @@ class DeviceFaults final : public host::OutsideFaults {
   nic::CompletionJudge* judge() override;
 
  private:
-  const host::EngineConfig& config_;  // of the device
+  const host::EngineConfig& config_;       // of the device
   nic::CompletionJudge* judge_ = nullptr;  // once there is one it stays
 };
 

@@ -11,11 +11,6 @@ VerbFaults::VerbFaults(std::vector<VerbRule> rules, std::uint64_t seed) : seed_(
   settle();
 }
 
-void VerbFaults::settle() {
-  struck_.reserve(entries_.size());
-  needs_time_ = std::ranges::any_of(entries_, [](const Entry& entry) { return entry.rule.after.ns != 0; });
-}
-
 void VerbFaults::begin(Time now) {
   has_begun_ = true;
   for (Entry& entry : entries_)
@@ -92,6 +87,23 @@ bool fits(const VerbRule& rule, ConnectionStep step, std::uint32_t device) {
 
 }  // namespace
 
+void VerbFaults::settle() {
+  struck_.reserve(entries_.size());
+  needs_time_ = std::ranges::any_of(entries_, [](const Entry& entry) { return entry.rule.after.ns != 0; });
+  filters_.clear();
+  calls_.clear();
+  for (std::size_t place = 0; place < entries_.size(); ++place) {
+    const VerbRule& rule = entries_[place].rule;
+    if (is_of_calls(rule)) calls_.push_back(place);
+    if (!is_of_completions(rule)) continue;
+    filters_.push_back({.devices = rule.devices.value_or(Range{}),
+                        .cqs = rule.cqs.value_or(Range{}),
+                        .qps = rule.qps.value_or(Range{}),
+                        .of = rule.of,
+                        .is_for_failures = is_for_failures(rule)});
+  }
+}
+
 bool VerbFaults::concerns(Verb verb) const {
   return std::ranges::any_of(entries_, [&](const Entry& entry) {
     return is_of_calls(entry.rule) && (entry.rule.verb == verb || entry.rule.verb == Verb::any);
@@ -105,11 +117,11 @@ std::uint64_t VerbFaults::hits(std::uint32_t id) const {
 }
 
 bool VerbFaults::may_hit(const VerbCall& call) const {
-  return std::ranges::any_of(entries_, [&](const Entry& entry) { return fits(entry.rule, call); });
+  return std::ranges::any_of(calls_, [&](std::size_t place) { return fits(entries_[place].rule, call); });
 }
 
 bool VerbFaults::may_hit(const nic::JudgedCompletion& completion, std::uint32_t device) const {
-  return std::ranges::any_of(entries_, [&](const Entry& entry) { return fits(entry.rule, completion, device); });
+  return std::ranges::any_of(filters_, [&](const Filter& filter) { return filter.fits(completion, device); });
 }
 
 bool VerbFaults::concerns_completions() const {

@@ -104,7 +104,23 @@ class VerbFaults {
   static bool is_due(const Entry& entry, std::uint32_t device);
   void settle();
 
+  /// What a rule for completions asks of one, ready to be compared.
+  struct Filter {
+    Range devices{};
+    Range cqs{};
+    Range qps{};
+    CompletionOf of = CompletionOf::either;
+    bool is_for_failures = false;
+    bool fits(const nic::JudgedCompletion& completion, std::uint32_t device) const {
+      if (!qps.contains(completion.qp) || !cqs.contains(completion.cq) || !devices.contains(device)) return false;
+      if (of != CompletionOf::either && (of == CompletionOf::receive) != completion.is_receive) return false;
+      return !is_for_failures || completion.status != nic::CompletionStatus::success;
+    }
+  };
+
   std::vector<Entry> entries_;
+  std::vector<Filter> filters_;      // of the rules for completions
+  std::vector<std::size_t> calls_;   // the rules for calls, by their place
   std::vector<std::uint32_t> struck_;
   std::uint64_t seed_;
   bool has_begun_ = false;

@@ -26,8 +26,8 @@ struct List {
   host::VerbFaultReader::Seen seen;
 };
 
-/// Of the node, whichever of its devices asks first. It lives as long as the process; the child of fork(), where a thread
-/// of the parent may have been reading, has another.
+/// Of the node, whichever of its devices asks first. It lives as long as the process; the child of fork(), where a
+/// thread of the parent may have been reading, has another.
 List& list_of_node(const host::EngineConfig& config) {
   static std::mutex mutex;
   static List* list = nullptr;

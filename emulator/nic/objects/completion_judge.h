@@ -32,6 +32,10 @@ struct CompletionVerdict {
   /// Of a failed one: what the man page of ibv_poll_cq calls undefined is filled from here. 0: it is not.
   std::uint32_t garbage = 0;
   Duration delay{};  // it comes so much later, and what follows in its CQ comes behind it
+
+  bool changes_nothing() const {
+    return !status && !is_lost && !comes_twice && !overruns && garbage == 0 && delay.ns == 0;
+  }
 };
 
 /// An asynchronous event out of the blue. Of a QP or CQ: of each that `first` to `last` names; of an SRQ: of all.

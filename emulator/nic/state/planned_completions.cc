@@ -96,6 +96,8 @@ void PlannedCompletions::complete(NicState& nic, CompletionQueue& cq, Completion
   const bool of_receive = is_receive(completion);
   const CompletionVerdict verdict =
       judge_.judge({qp == nullptr ? UINT32_MAX : qp->number, cq.number, of_receive, completion.status}, nic.now);
+  if (verdict.changes_nothing() && late_.empty()) [[likely]]
+    return nic.store(cq, completion, solicited, of_port);
   if (verdict.overruns) return nic.overrun(cq);
   if (verdict.status) completion.status = *verdict.status;
   if (verdict.garbage != 0 && completion.status != CompletionStatus::success) spoil(completion, verdict.garbage);

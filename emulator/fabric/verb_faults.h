@@ -119,8 +119,8 @@ class VerbFaults {
   };
 
   std::vector<Entry> entries_;
-  std::vector<Filter> filters_;      // of the rules for completions
-  std::vector<std::size_t> calls_;   // the rules for calls, by their place
+  std::vector<Filter> filters_;     // of the rules for completions
+  std::vector<std::size_t> calls_;  // the rules for calls, by their place
   std::vector<std::uint32_t> struck_;
   std::uint64_t seed_;
   bool has_begun_ = false;

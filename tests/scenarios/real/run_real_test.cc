@@ -419,7 +419,7 @@ BOOST_AUTO_TEST_CASE(verbs_of_a_nodes_programs_fail_for_a_time) {
   short_form.text = "post-failure n1";
   short_form.what = fabric::SoftwareFault{.kind = fabric::SoftwareFault::Kind::post_failure, .hosts = {0}};
   scenario.faults.push_back(short_form);
-  scenario.expectations.push_back(program_expectation("on0", "Couldn't register MR\nstatus 1\n"));
+  scenario.expectations.push_back(program_expectation("on0", "status 1\n"));
   scenario.expectations.push_back(program_expectation("on0", "then 124"));  // a server waits
   scenario.expectations.push_back(program_expectation("on1", "status 124"));
   const Outcome outcome = run_real(scenario, {});

@@ -315,11 +315,14 @@ std::string_view hit_by(VerbAction action) {
   switch (action) {
     case VerbAction::fail:
     case VerbAction::delay:
+    case VerbAction::kill:
       return "call";
     case VerbAction::completion:
     case VerbAction::cq_overrun:
       return "completion";
     case VerbAction::async:
+    case VerbAction::reject:
+    case VerbAction::cm_event:
       return "event";
   }
   return "call";

@@ -69,6 +69,10 @@ struct VerbRule {
 std::string_view hit_by(VerbAction action);
 /// The verb's name as the man pages have it, without "ibv_"; calls of librdmacm with their "rdma_".
 std::string_view verb_name(Verb verb);
+/// It is of processes and their connections, which simulated software has not.
+constexpr bool is_of_processes(VerbAction action) {
+  return action == VerbAction::kill || action == VerbAction::reject || action == VerbAction::cm_event;
+}
 /// What the connection manager answers with unless a rule says otherwise: an errno value.
 int default_error(PlannedEnd end);
 /// What the verb gives unless a rule says otherwise.

@@ -165,6 +165,10 @@ void add_verb_fault(const Section& fault, const Trigger& trigger, const ElementN
   const Value text = *fault.find("verbs");
   const auto rule = fabric::parse_verb_rule(text.text());
   if (!rule) complain(text.place(), rule.error());
+  if (scenario.clock == Clock::virtual_time && fabric::is_of_processes(rule->action))
+    complain(
+        text.place(),
+        "workloads are no processes and have no connection manager: programs do (clock: real); node-crash ends a node");
   if (scenario.clock == Clock::virtual_time && !is_called_by_workloads(rule->verb))
     complain(text.place(), "workloads do not call " + std::string(fabric::verb_name(rule->verb)) + ": they call " +
                                verbs_of_workloads() + "; programs do (clock: real)");

@@ -2,6 +2,7 @@
 die; what both ends are told is the distribution's librdmacm's word. The reasons of REJ are tshark's."""
 import json
 import os
+import re
 import tempfile
 import time
 
@@ -141,9 +142,22 @@ def silent(context):
         harness.wait_until(lambda: "ESTABLISHED 0" in late.out, time.monotonic() + TIMEOUT, "it is heard", [late])
 
 
+def from_outside(context):
+    """A listener that runs rejects from when a fabric's command says so, and until it is taken back."""
+    with served.Served(context) as fabric:
+        start_server(context, fabric, "accept")
+        number = re.search(r"fault (\d+)", fabric.fault("n1", "reject", "reason=invalid-mtu")).group(1)
+        client = fabric.start(fabric.nodes[1], [cm_peer(context), "ask", fabric.nodes[0].address, PORT], "client")
+        require_end(client, f"{REJECTED} 26")
+        if "1 event" not in fabric.fault("remove", number):
+            raise Failure("remove does not say that it had hit")
+        client = fabric.start(fabric.nodes[1], [cm_peer(context), "ask", fabric.nodes[0].address, PORT], "client")
+        harness.wait_until(lambda: "ESTABLISHED 0" in client.out, time.monotonic() + TIMEOUT, "it is accepted", [client])
+
+
 def tests(context):
     found = [(f"{fault}, at the {side}", lambda side=side, fault=fault, one=one, other=other: ends(context, side, fault, one, other))
              for side, fault, one, other in ENDS]
     more = {"a REJ is what tshark reads": reasons, "messages come a hundred times": storm, "one of each message is lost": each_is_lost_once,
-            "a SIDR_REQ is refused": datagrams, "a membership fails": group, "a dead cable is silent": silent}
+            "a SIDR_REQ is refused": datagrams, "a membership fails": group, "a dead cable is silent": silent, "a listener is told from outside": from_outside}
     return found + [(name, lambda test=test: test(context)) for name, test in more.items()]

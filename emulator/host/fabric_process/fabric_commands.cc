@@ -44,11 +44,14 @@ FaultRemoved::Of unit_of(fabric::VerbAction action) {
   switch (action) {
     case fabric::VerbAction::fail:
     case fabric::VerbAction::delay:
+    case fabric::VerbAction::kill:
       return FaultRemoved::Of::calls;
     case fabric::VerbAction::completion:
     case fabric::VerbAction::cq_overrun:
       return FaultRemoved::Of::completions;
     case fabric::VerbAction::async:
+    case fabric::VerbAction::reject:
+    case fabric::VerbAction::cm_event:
       return FaultRemoved::Of::events;
   }
   return FaultRemoved::Of::calls;

@@ -308,6 +308,8 @@ BOOST_AUTO_TEST_CASE(a_rule_for_verbs_is_of_nodes) {
   BOOST_TEST(std::get<fabric::HostVerbRule>(everywhere.faults.at(0).what).hosts.size() == everywhere.topology.hosts);
   wrong("verbs: ^fail verb=reg_mx", "column 6: 'verb=reg_mx' is not understood");
   wrong("verbs: ^fail verb=open_device", "workloads do not call open_device: they call alloc_pd, create_cq, ");
+  wrong("verbs: ^reject", "workloads are no processes and have no connection manager");
+  wrong("verbs: ^kill verb=post_send", "workloads are no processes");
   wrong("verbs: ^drop 1%", "unknown action 'drop'");
   wrong("verbs: fail verb=reg_mr, node: ^s1", "it is a switch");
 }

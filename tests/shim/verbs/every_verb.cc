@@ -135,7 +135,7 @@ void check(const std::vector<Call>& calls) {
 }
 
 std::set<std::string> all_verbs() {
-  const std::regex through_boundary("verb<(\\w+)[,>]");
+  const std::regex through_boundary("verb<(?:&shim::)?(\\w+)[,>]");
   const std::regex refused("refuse\\(context\\.(\\w+)\\)");
   const std::regex exported("VERBENA_ABI [^(]*?(\\w+)\\(");
   std::set<std::string> verbs;

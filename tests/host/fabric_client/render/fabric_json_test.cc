@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(snapshot_with_everything_has_every_key) {
   seen.crashed = {1};
   seen.cut_off = {{0, 1}};
   seen.capture = FabricCaptureCounts{1, std::nullopt, 2};
-  const std::string faults = R"("faults":[{"number":1,"link":"n1-s1","rule":"drop \"1%\"","hits":17}],)";
+  const std::string faults = R"("faults":[{"number":1,"link":"n1-s1","rule":"drop \"1%\"","hits":17,"unheard":0}],)";
   const std::string ends = R"("crashed":["s1"],"cut_off":["n1->s1"])";
   seen.loops = {{8, 3, {{0, false}, {0, true}}}};
   const std::string loops = R"("loops":[{"lid":8,"lids":3,"links":["n1->s1","s1->n1"]}],)";

@@ -238,4 +238,4 @@ def tests(context):
              ("each fault of a file is counted", lambda: counted(context)),
              ("verbs fail from outside", lambda: from_outside(context)),
              ("completions fail from outside", lambda: completions_from_outside(context)),
-             ("who is stopped is named", lambda: stopped(context)), ("wrong rules are refused", lambda: wrong_rules(context))])
+             ("a stopped program is named", lambda: stopped(context)), ("wrong rules are refused", lambda: wrong_rules(context))])

@@ -100,7 +100,8 @@ void VerbFaults::settle() {
                         .cqs = rule.cqs.value_or(Range{}),
                         .qps = rule.qps.value_or(Range{}),
                         .of = rule.of,
-                        .is_for_failures = is_for_failures(rule)});
+                        .is_for_failures = is_for_failures(rule),
+                        .place = place});
   }
 }
 
@@ -113,15 +114,47 @@ bool VerbFaults::concerns(Verb verb) const {
 std::uint64_t VerbFaults::hits(std::uint32_t id) const {
   const auto found =
       std::ranges::find_if(entries_, [&](const Entry& entry) { return entry.is_added && entry.rule.id == id; });
-  return found == entries_.end() ? 0 : found->counters.applied;
+  return found == entries_.end() ? 0 : found->counts->read().applied;
 }
 
-bool VerbFaults::may_hit(const VerbCall& call) const {
-  return std::ranges::any_of(calls_, [&](std::size_t place) { return fits(entries_[place].rule, call); });
+bool VerbFaults::passes(const VerbCall& call) const {
+  const Entry* only = nullptr;
+  for (const std::size_t place : calls_) {
+    if (!fits(entries_[place].rule, call)) continue;
+    if (only != nullptr) return false;
+    only = &entries_[place];
+  }
+  return only == nullptr || counts_only(*only);
 }
 
-bool VerbFaults::may_hit(const nic::JudgedCompletion& completion, std::uint32_t device) const {
-  return std::ranges::any_of(filters_, [&](const Filter& filter) { return filter.fits(completion, device); });
+bool VerbFaults::passes(const nic::JudgedCompletion& completion, std::uint32_t device) const {
+  const Filter* only = nullptr;
+  for (const Filter& filter : filters_) {
+    if (!filter.fits(completion, device)) continue;
+    if (only != nullptr) return false;
+    only = &filter;
+  }
+  return only == nullptr || counts_only(entries_[only->place]);
+}
+
+bool VerbFaults::would_strike(const Entry& entry, std::uint64_t number) const {
+  const VerbRule& rule = entry.rule;
+  if (rule.calls && !rule.calls->contains(static_cast<std::uint32_t>(std::min<std::uint64_t>(number, UINT32_MAX))))
+    return false;
+  if (number % rule.every != 0 || entry.counts->applied.load(std::memory_order_relaxed) >= rule.count_max) return false;
+  return rule.probability_ppb == kCertainPpb ||
+         mix_all({seed_, entry.stream, number}) % kCertainPpb < rule.probability_ppb;
+}
+
+/// Numbers that may hit are given out under the lock alone.
+bool VerbFaults::counts_only(const Entry& entry) const {
+  if (entry.rule.after.ns != 0) return false;
+  std::atomic<std::uint64_t>& matched = entry.counts->matched;
+  std::uint64_t before = matched.load(std::memory_order_relaxed);
+  do {
+    if (would_strike(entry, before + 1)) return false;
+  } while (!matched.compare_exchange_weak(before, before + 1, std::memory_order_relaxed));
+  return true;
 }
 
 bool VerbFaults::concerns_completions() const {
@@ -134,14 +167,9 @@ bool VerbFaults::concerns_completions() const {
 bool VerbFaults::strikes(Entry& entry, Time now) {
   const VerbRule& rule = entry.rule;
   if (rule.after.ns != 0 && now - *entry.began < rule.after) return false;
-  const std::uint64_t number = ++entry.counters.matched;
-  if (rule.calls && !rule.calls->contains(static_cast<std::uint32_t>(std::min<std::uint64_t>(number, UINT32_MAX))))
-    return false;
-  if (number % rule.every != 0 || entry.counters.applied >= rule.count_max) return false;
-  const bool is_hit = rule.probability_ppb == kCertainPpb ||
-                      mix_all({seed_, entry.stream, number}) % kCertainPpb < rule.probability_ppb;
-  if (!is_hit) return false;
-  ++entry.counters.applied;
+  const std::uint64_t number = entry.counts->matched.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (!would_strike(entry, number)) return false;
+  entry.counts->applied.fetch_add(1, std::memory_order_relaxed);
   struck_.push_back(rule.id);
   return true;
 }
@@ -192,7 +220,7 @@ nic::CompletionVerdict VerbFaults::judge(const nic::JudgedCompletion& of, std::u
     verdict.is_lost |= rule.lost;
     verdict.comes_twice |= rule.twice;
     if (rule.spoiled)
-      verdict.garbage = static_cast<std::uint32_t>(mix_all({seed_, entry.stream, entry.counters.matched})) | 1;
+      verdict.garbage = static_cast<std::uint32_t>(mix_all({seed_, entry.stream, entry.counts->read().matched})) | 1;
     verdict.delay = verdict.delay + rule.delay;
   }
   return verdict;
@@ -233,8 +261,8 @@ void VerbFaults::event_raised(const nic::PlannedEvent& event) {
   struck_.clear();
   const auto entry = std::ranges::find(entries_, event.rule, &Entry::stream);
   if (entry == entries_.end()) return;  // it has been taken away meanwhile
-  ++entry->counters.matched;
-  ++entry->counters.applied;
+  entry->counts->matched.fetch_add(1, std::memory_order_relaxed);
+  entry->counts->applied.fetch_add(1, std::memory_order_relaxed);
   struck_.push_back(entry->rule.id);
 }
 

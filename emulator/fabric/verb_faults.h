@@ -6,7 +6,9 @@
 // Tested by: tests/fabric/verb_rule_test.cc
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -55,10 +57,11 @@ class VerbFaults {
   /// Beside those that it was made with: these, and no others that were added before. One that was there before (by its
   /// VerbRule::id) goes on, the others begin now.
   void replace_added(std::vector<VerbRule> rules, Time now);
-  // What follows changes nothing, and may be asked without the lock.
-  /// Whether some rule fits. If none does, there is nothing to judge.
-  bool may_hit(const VerbCall& call) const;
-  bool may_hit(const nic::JudgedCompletion& completion, std::uint32_t device) const;
+  // What follows may be asked without the lock.
+  /// Whether there is nothing to judge: no rule fits, or the only one that does counts this and cannot hit it, which is
+  /// done then. Else the caller asks judge(), which counts it.
+  bool passes(const VerbCall& call) const;
+  bool passes(const nic::JudgedCompletion& completion, std::uint32_t device) const;
   /// Whether verdicts depend on the time.
   bool needs_time() const { return needs_time_; }
 
@@ -86,20 +89,32 @@ class VerbFaults {
   bool concerns_completions() const;
   /// Whether any rule speaks of the verb.
   bool concerns(Verb verb) const;
-  const RuleCounters& counters(std::size_t index) const { return entries_[index].counters; }
+  RuleCounters counters(std::size_t index) const { return entries_[index].counts->read(); }
   /// Of one that was added, by its VerbRule::id; 0: there is none.
   std::uint64_t hits(std::uint32_t id) const;
 
  private:
+  /// Copies of a plan count together: one of before may still be asked.
+  struct Counts {
+    std::atomic<std::uint64_t> matched{0};
+    std::atomic<std::uint64_t> applied{0};
+    RuleCounters read() const {
+      return {matched.load(std::memory_order_relaxed), applied.load(std::memory_order_relaxed)};
+    }
+  };
   struct Entry {
     VerbRule rule;
     std::uint64_t stream = 0;  // of chance: by it the rule is told from the others under the same seed
-    RuleCounters counters{};
+    std::shared_ptr<Counts> counts = std::make_shared<Counts>();
     std::vector<std::uint32_t> told{};  // the devices that have had the event
     std::optional<Time> began{};
     bool is_added = false;
   };
   bool strikes(Entry& entry, Time now);
+  /// Whether the rule hits what fits it as the number-th, from 1.
+  bool would_strike(const Entry& entry, std::uint64_t number) const;
+  /// Whether the rule, the only one that fits, has counted it and does not hit it.
+  bool counts_only(const Entry& entry) const;
   static Time event_time(const Entry& entry) { return *entry.began + entry.rule.at; }
   static bool is_due(const Entry& entry, std::uint32_t device);
   void settle();
@@ -111,6 +126,7 @@ class VerbFaults {
     Range qps{};
     CompletionOf of = CompletionOf::either;
     bool is_for_failures = false;
+    std::size_t place = 0;
     bool fits(const nic::JudgedCompletion& completion, std::uint32_t device) const {
       if (!qps.contains(completion.qp) || !cqs.contains(completion.cq) || !devices.contains(device)) return false;
       if (of != CompletionOf::either && (of == CompletionOf::receive) != completion.is_receive) return false;

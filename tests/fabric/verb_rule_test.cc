@@ -200,11 +200,11 @@ BOOST_AUTO_TEST_CASE(rules_of_completions_that_mean_nothing_are_refused) {
 
 BOOST_AUTO_TEST_CASE(a_rule_that_cannot_fit_asks_for_no_judgement) {
   VerbFaults faults({good("fail verb=post_send qp=1"), good("completion cq=4 status=REM_OP_ERR")}, 1);
-  BOOST_TEST(faults.may_hit(VerbCall{.verb = Verb::post_send, .qp = 1}));
-  BOOST_TEST(!faults.may_hit(VerbCall{.verb = Verb::post_send, .qp = 0}));
-  BOOST_TEST(!faults.may_hit(VerbCall{.verb = Verb::post_recv, .qp = 1}));
-  BOOST_TEST(!faults.may_hit(kSent, 0));
-  BOOST_TEST(faults.may_hit({.cq = 4}, 0));
+  BOOST_TEST(!faults.passes(VerbCall{.verb = Verb::post_send, .qp = 1}));
+  BOOST_TEST(faults.passes(VerbCall{.verb = Verb::post_send, .qp = 0}));
+  BOOST_TEST(faults.passes(VerbCall{.verb = Verb::post_recv, .qp = 1}));
+  BOOST_TEST(faults.passes(kSent, 0));
+  BOOST_TEST(!faults.passes({.cq = 4}, 0));
   BOOST_TEST(!faults.needs_time());
   faults.begin(Time{1'000'000});
   BOOST_TEST(faults.judge(VerbCall{.verb = Verb::post_send, .qp = 1}, Time{}).error == ENOMEM);
@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(news_of_connections_are_replaced) {
   BOOST_CHECK(here.end == PlannedEnd::rejected);
   BOOST_TEST(here.reason == 28);
   BOOST_CHECK(faults.judge(ConnectionStep::member, 0, now).end == PlannedEnd::none);
-  BOOST_TEST(!faults.may_hit(VerbCall{.verb = Verb::rdma_connect}));  // they are no calls
+  BOOST_TEST(faults.passes(VerbCall{.verb = Verb::rdma_connect}));  // they are no calls
   BOOST_TEST(!faults.concerns_completions());
 }
 
@@ -264,4 +264,51 @@ BOOST_AUTO_TEST_CASE(rules_of_connections_that_mean_nothing_are_refused) {
   BOOST_TEST(is_verb_rule("kil nth=1"));
   BOOST_TEST(!is_verb_rule("reorder by=3"));
   BOOST_TEST(warning_of(good("cm-event event=ADDR_ERROR errno=EPERM")).empty());
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_hit_is_counted_in_passing) {
+  VerbFaults faults({good("fail verb=post_send nth=3"), good("fail verb=reg_mr every=2"),
+                     good("fail verb=create_qp count=1"), good("completion qp=1 nth=2 status=REM_OP_ERR")},
+                    1);
+  const VerbCall send{.verb = Verb::post_send};
+  BOOST_TEST(faults.passes(send));
+  BOOST_TEST(faults.passes(send));
+  BOOST_TEST(!faults.passes(send));  // the third one is for judge()
+  BOOST_TEST(faults.counters(0).matched == 2U);
+  BOOST_TEST(faults.judge(send, Time{}).error == ENOMEM);
+  BOOST_TEST(faults.passes(send));  // no other one hits
+  BOOST_TEST(faults.counters(0).matched == 4U);
+  BOOST_TEST(faults.counters(0).applied == 1U);
+  BOOST_TEST(faults.passes(VerbCall{.verb = Verb::reg_mr}));
+  BOOST_TEST(!faults.passes(VerbCall{.verb = Verb::reg_mr}));
+  BOOST_TEST(faults.judge(VerbCall{.verb = Verb::create_qp}, Time{}).error == ENOMEM);
+  BOOST_TEST(faults.passes(VerbCall{.verb = Verb::create_qp}));
+  BOOST_TEST(faults.passes(VerbCall{.verb = Verb::dereg_mr}));  // no rule fits
+  BOOST_TEST(faults.passes(nic::JudgedCompletion{.qp = 1}, 0));
+  BOOST_TEST(!faults.passes(nic::JudgedCompletion{.qp = 1}, 0));
+  BOOST_TEST(faults.passes(nic::JudgedCompletion{.qp = 2}, 0));
+  // Of two rules that fit judge() says what becomes of it, and of one that waits for a time.
+  VerbFaults more({good("fail verb=any nth=9"), good("fail verb=post_send nth=9"), good("fail verb=reg_mr after=1s")},
+                  1);
+  BOOST_TEST(!more.passes(send));
+  BOOST_TEST(!VerbFaults({good("fail verb=reg_mr after=1s")}, 1).passes(VerbCall{.verb = Verb::reg_mr}));
+  BOOST_TEST(more.counters(0).matched == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(chance_is_the_same_in_passing) {
+  VerbFaults judged({good("fail verb=post_send p=0.3")}, 7);
+  VerbFaults passing({good("fail verb=post_send p=0.3")}, 7);
+  const VerbCall send{.verb = Verb::post_send};
+  for (int i = 0; i < 200; ++i) {
+    const int error = judged.judge(send, Time{}).error;
+    BOOST_TEST((passing.passes(send) ? 0 : passing.judge(send, Time{}).error) == error);
+  }
+  BOOST_TEST(judged.counters(0).applied == passing.counters(0).applied);
+}
+
+BOOST_AUTO_TEST_CASE(a_copy_of_a_plan_counts_with_it) {
+  VerbFaults before({good("fail verb=post_send nth=2")}, 1);
+  VerbFaults after = before;
+  BOOST_TEST(before.passes(VerbCall{.verb = Verb::post_send}));
+  BOOST_TEST(!after.passes(VerbCall{.verb = Verb::post_send}));
 }

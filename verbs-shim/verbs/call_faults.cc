@@ -54,7 +54,7 @@ class CallFaults::DeviceJudge final : public nic::CompletionJudge {
  public:
   DeviceJudge(CallFaults& plan, std::uint32_t device) : plan_(plan), device_(device) {}
   nic::CompletionVerdict judge(const nic::JudgedCompletion& completion, Time now) override {
-    if (!plan_.faults().may_hit(completion, device_)) return {};
+    if (plan_.faults().passes(completion, device_)) return {};
     return plan_.judge([&](fabric::VerbFaults& faults) { return faults.judge(completion, device_, now); });
   }
   Time next_event() override {
@@ -115,7 +115,7 @@ void CallFaults::put_in_force(CallFaults* plan_made) {
 }
 
 int CallFaults::before(const fabric::VerbCall& call) {
-  if (!faults().may_hit(call)) return 0;
+  if (faults().passes(call)) return 0;
   const auto verdict = judge(
       [&](fabric::VerbFaults& of_now) { return of_now.judge(call, of_now.needs_time() ? host::clock_now() : Time{}); });
   if (verdict.delay.ns > 0) wait(verdict.delay);

@@ -25,10 +25,12 @@ void VerbFaults::replace_added(std::vector<VerbRule> rules, Time now) {
   for (VerbRule& rule : rules) {
     const auto before =
         std::ranges::find_if(entries_, [&](const Entry& entry) { return entry.is_added && entry.rule.id == rule.id; });
-    if (before != entries_.end())
+    if (before != entries_.end()) {
       entries.push_back(std::move(*before));
-    else
-      entries.push_back({.rule = std::move(rule), .stream = kStreamOfAdded | rule.id, .began = now, .is_added = true});
+      continue;
+    }
+    const std::uint64_t stream = kStreamOfAdded | rule.id;
+    entries.push_back({.rule = std::move(rule), .stream = stream, .began = now, .is_added = true});
   }
   entries_ = std::move(entries);
   settle();

@@ -147,8 +147,8 @@ inline bool is_planned(fabric::Verb verb) {
   const CallFaults* const plan = CallFaults::plan();
   return plan != nullptr && plan->concerns(verb);
 }
-/// The program reads the slot as it calls, by the inline functions of verbs.h: a plain load of a pointer, which is whole
-/// on every machine that the shim runs on. Thread sanitizers do not know that, and are not to look here.
+/// The program reads the slot as it calls, by the inline functions of verbs.h: a plain load of a pointer, which is
+/// whole on every machine that the shim runs on. Thread sanitizers do not know that, and are not to look here.
 template <class Function>
 __attribute__((noinline, no_sanitize("thread"))) void set_slot(Function*& slot, Function* function) {
   std::atomic_thread_fence(std::memory_order_release);

@@ -32,21 +32,6 @@ std::string words_text() {
          "`verbena help fault` explains each word, and all that RULE can be.\n";
 }
 
-std::string_view hit_by(const host::FaultRemoved& removed) {
-  using enum host::FaultRemoved::Of;
-  switch (removed.of) {
-    case packets:
-      return "packet";
-    case calls:
-      return "call";
-    case completions:
-      return "completion";
-    case events:
-      return "event";
-  }
-  return "";
-}
-
 /// The rule for verbs that the words end in; empty: they are about something else.
 std::string verb_rule_in(const std::vector<std::string>& words) {
   const auto is_word = [&](const host::FabricCommands::Explained& word) { return word.name == words.front(); };
@@ -83,7 +68,7 @@ void show(const host::FabricReply& reply) {
   if (const auto* added = std::get_if<host::FaultAdded>(&reply))
     fmt::print("fault {}\n", added->number);
   else if (const auto* removed = std::get_if<host::FaultRemoved>(&reply))
-    fmt::print("it had hit {}\n", wire::counted(removed->hits, hit_by(*removed)));
+    fmt::print("it had hit {}\n", wire::counted(removed->hits, fabric::to_string(removed->unit)));
   else if (const auto* seen = std::get_if<host::FabricSnapshot>(&reply))
     fmt::print("{}", host::faults_text(*seen));
 }
@@ -123,7 +108,8 @@ int run_fault(const Arguments& arguments) {
     const bool is_of_programs = !verb_rule.empty() && !reply.error().served;
     return line.fail(kExitUsage, with_advice(reply.error(), fabric) + (is_of_programs ? kOnDirectCables : ""));
   }
-  if (const auto* added = std::get_if<host::FaultAdded>(&*reply)) warn_of_unheard(fabric, added->number);
+  if (const auto* added = std::get_if<host::FaultAdded>(&*reply); added != nullptr && !verb_rule.empty())
+    warn_of_unheard(fabric, added->number);
   if (reporting.json)
     show_json(*reply);
   else if (!reporting.quiet)

@@ -7,6 +7,7 @@
 // Tested by: tests/cm/kernel_capture_test.cc
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 
@@ -196,6 +197,59 @@ struct IpVersions {
 };
 inline constexpr IpVersions kBothIpVersions{true, true};
 inline constexpr IpVersions kAnyIpVersion{true, true, true};
+
+/// One of them.
+enum class IpVersion : std::uint8_t { ipv4, ipv6, none };
+inline constexpr std::array kIpVersions{IpVersion::ipv4, IpVersion::ipv6, IpVersion::none};
+constexpr bool includes(IpVersions versions, IpVersion version) {
+  switch (version) {
+    case IpVersion::ipv4:
+      return versions.ipv4;
+    case IpVersion::ipv6:
+      return versions.ipv6;
+    case IpVersion::none:
+      return versions.none;
+  }
+  return false;
+}
+
+/// Of a REJ (12.6.7.2).
+enum class RejectReason : std::uint16_t {
+  no_qp = 1,
+  no_eec = 2,
+  no_resources = 3,
+  timeout = 4,
+  unsupported = 5,
+  invalid_communication_id = 6,
+  invalid_communication_instance = 7,
+  invalid_service_id = 8,
+  invalid_transport_type = 9,
+  stale_connection = 10,
+  no_rdc = 11,
+  invalid_gid = 12,
+  invalid_lid = 13,
+  invalid_sl = 14,
+  invalid_traffic_class = 15,
+  invalid_hop_limit = 16,
+  invalid_packet_rate = 17,
+  invalid_alternate_gid = 18,
+  invalid_alternate_lid = 19,
+  invalid_alternate_sl = 20,
+  invalid_alternate_traffic_class = 21,
+  invalid_alternate_hop_limit = 22,
+  invalid_alternate_packet_rate = 23,
+  port_and_cm_redirection = 24,
+  port_redirection = 25,
+  invalid_mtu = 26,
+  insufficient_responder_resources = 27,
+  consumer_defined = 28,
+  invalid_rnr_retry = 29,
+  duplicate_communication_id = 30,
+  invalid_class_version = 31,
+  invalid_flow_label = 32,
+  invalid_alternate_flow_label = 33,
+  vendor_option = 35,
+};
 
 // -- The layouts ---------------------------------------------------------------------------------------------------
 

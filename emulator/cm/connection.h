@@ -121,14 +121,7 @@ struct Agreement {
 /// A whole frame, as it comes from the node of a process that has ended.
 using LastWord = std::vector<std::byte>;
 
-/// 12.6.7.2
-enum class RejectReason : std::uint16_t {
-  timeout = 4,
-  invalid_communication_id = 6,
-  invalid_service_id = 8,
-  stale_connection = 10,
-  consumer_defined = 28,
-};
+using wire::RejectReason;
 
 /// 12.11.2.1
 enum class ServiceStatus : std::uint8_t { valid = 0, invalid_service_id = 1, rejected = 2, no_qp = 3 };

@@ -5,7 +5,6 @@
 // Tested by: tests/cm/listener_test.cc
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 
@@ -32,13 +31,10 @@ class Listeners {
 
   void clear() { contexts_.clear(); }
 
-  /// Of those who ask, as IpVersions has them. A listener for several is there several times.
-  enum class Asker : std::uint8_t { ipv4, ipv6, none };
-  static constexpr std::array kAskers{Asker::ipv4, Asker::ipv6, Asker::none};
-  static bool includes(wire::IpVersions who, Asker asker);
+  /// A listener for several versions is there several times.
   struct Key {
     std::uint64_t service_id = 0;
-    Asker asker{};
+    wire::IpVersion asker{};
     auto operator<=>(const Key&) const = default;
   };
   std::map<Key, std::uint64_t> contexts_;

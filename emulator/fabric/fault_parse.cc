@@ -245,6 +245,12 @@ FaultWord explained(const FaultWordRow& row) {
 
 }  // namespace
 
+std::string_view to_string(HitUnit unit) {
+  constexpr std::array<std::string_view, 4> kNames{"packet", "call", "completion", "event"};
+  static_assert(!wire::is_enumerator<HitUnit, kNames.size()>);
+  return kNames[static_cast<std::size_t>(unit)];
+}
+
 const FaultTable& fault_table() {
   return kTable;
 }

@@ -29,6 +29,10 @@ namespace verbena::fabric {
 
 enum class FaultAction : std::uint8_t { drop, burst_loss, duplicate, delay, reorder, corrupt, truncate, mark };
 std::string_view to_string(FaultAction action);
+/// What rules hit, of packets and of verbs (verb_rule.h).
+enum class HitUnit : std::uint8_t { packet, call, completion, event };
+/// "packet", "call" and so on.
+std::string_view to_string(HitUnit unit);
 
 struct FaultRule;     // a plain value, defined in fault_rule.h
 struct PacketRecord;  // what FlowTable knows of a packet, flow_table.h

@@ -38,8 +38,6 @@ void VerbFaults::replace_added(std::vector<VerbRule> rules, Time now) {
 
 namespace {
 
-constexpr std::uint16_t kConsumerDefined = 28;  // IBTA vol 1, 12.6.7.2
-
 bool is_of_calls(const VerbRule& rule) {
   return rule.action == VerbAction::fail || rule.action == VerbAction::delay || rule.action == VerbAction::kill;
 }
@@ -200,7 +198,7 @@ ConnectionVerdict VerbFaults::judge(ConnectionStep step, std::uint32_t device, T
     const VerbRule& rule = entry.rule;
     if (!fits(rule, step, device) || !strikes(entry, now)) continue;
     const PlannedEnd end = rule.action == VerbAction::reject ? PlannedEnd::rejected : rule.end;
-    if (end == PlannedEnd::rejected) return {.end = end, .reason = rule.reason != 0 ? rule.reason : kConsumerDefined};
+    if (end == PlannedEnd::rejected) return {.end = end, .reason = rule.reason};
     return {.end = end, .error = rule.error != 0 ? rule.error : default_error(end)};
   }
   return {};

@@ -39,7 +39,7 @@ enum class ConnectionStep : std::uint8_t {
 struct ConnectionVerdict {
   PlannedEnd end = PlannedEnd::none;  // none: what was due
   int error = 0;                      // errno value, of all but `rejected`
-  std::uint16_t reason = 0;           // of `rejected`
+  wire::RejectReason reason{};        // of `rejected`
 };
 
 struct VerbVerdict {

@@ -24,7 +24,7 @@ using Flag = rule_value::YesNo<VerbRule>;
 using Status = nic::CompletionStatus;
 using Event = nic::AsyncEventType;
 using Value = std::variant<Chance, Numbers, Number, TimeSpan, Flag, Choice<Verb>, Choice<int>, Choice<Status>,
-                           Choice<Event>, Choice<CompletionOf>, Choice<PlannedEnd>, Choice<std::uint16_t>>;
+                           Choice<Event>, Choice<CompletionOf>, Choice<PlannedEnd>, Choice<wire::RejectReason>>;
 using Given = std::span<const std::string_view>;
 
 constexpr std::array kVerbs{Named<Verb>{"any", Verb::any},
@@ -86,42 +86,42 @@ constexpr std::array kEnds{Named<PlannedEnd>{"ADDR_ERROR", PlannedEnd::address_e
                            Named<PlannedEnd>{"REJECTED", PlannedEnd::rejected},
                            Named<PlannedEnd>{"MULTICAST_ERROR", PlannedEnd::multicast_error}};
 
-/// IBTA vol 1, 12.6.7.2: the reasons of a REJ.
-using Reason = Named<std::uint16_t>;
-constexpr std::array kReasons{Reason{"no-qp", 1},
-                              Reason{"no-eec", 2},
-                              Reason{"no-resources", 3},
-                              Reason{"timeout", 4},
-                              Reason{"unsupported", 5},
-                              Reason{"invalid-communication-id", 6},
-                              Reason{"invalid-communication-instance", 7},
-                              Reason{"invalid-service-id", 8},
-                              Reason{"invalid-transport-type", 9},
-                              Reason{"stale-connection", 10},
-                              Reason{"no-rdc", 11},
-                              Reason{"invalid-gid", 12},
-                              Reason{"invalid-lid", 13},
-                              Reason{"invalid-sl", 14},
-                              Reason{"invalid-traffic-class", 15},
-                              Reason{"invalid-hop-limit", 16},
-                              Reason{"invalid-packet-rate", 17},
-                              Reason{"invalid-alternate-gid", 18},
-                              Reason{"invalid-alternate-lid", 19},
-                              Reason{"invalid-alternate-sl", 20},
-                              Reason{"invalid-alternate-traffic-class", 21},
-                              Reason{"invalid-alternate-hop-limit", 22},
-                              Reason{"invalid-alternate-packet-rate", 23},
-                              Reason{"port-and-cm-redirection", 24},
-                              Reason{"port-redirection", 25},
-                              Reason{"invalid-mtu", 26},
-                              Reason{"insufficient-responder-resources", 27},
-                              Reason{"consumer-defined", 28},
-                              Reason{"invalid-rnr-retry", 29},
-                              Reason{"duplicate-communication-id", 30},
-                              Reason{"invalid-class-version", 31},
-                              Reason{"invalid-flow-label", 32},
-                              Reason{"invalid-alternate-flow-label", 33},
-                              Reason{"vendor-option", 35}};
+using Reason = Named<wire::RejectReason>;
+constexpr std::array kReasons{
+    Reason{"no-qp", wire::RejectReason::no_qp},
+    Reason{"no-eec", wire::RejectReason::no_eec},
+    Reason{"no-resources", wire::RejectReason::no_resources},
+    Reason{"timeout", wire::RejectReason::timeout},
+    Reason{"unsupported", wire::RejectReason::unsupported},
+    Reason{"invalid-communication-id", wire::RejectReason::invalid_communication_id},
+    Reason{"invalid-communication-instance", wire::RejectReason::invalid_communication_instance},
+    Reason{"invalid-service-id", wire::RejectReason::invalid_service_id},
+    Reason{"invalid-transport-type", wire::RejectReason::invalid_transport_type},
+    Reason{"stale-connection", wire::RejectReason::stale_connection},
+    Reason{"no-rdc", wire::RejectReason::no_rdc},
+    Reason{"invalid-gid", wire::RejectReason::invalid_gid},
+    Reason{"invalid-lid", wire::RejectReason::invalid_lid},
+    Reason{"invalid-sl", wire::RejectReason::invalid_sl},
+    Reason{"invalid-traffic-class", wire::RejectReason::invalid_traffic_class},
+    Reason{"invalid-hop-limit", wire::RejectReason::invalid_hop_limit},
+    Reason{"invalid-packet-rate", wire::RejectReason::invalid_packet_rate},
+    Reason{"invalid-alternate-gid", wire::RejectReason::invalid_alternate_gid},
+    Reason{"invalid-alternate-lid", wire::RejectReason::invalid_alternate_lid},
+    Reason{"invalid-alternate-sl", wire::RejectReason::invalid_alternate_sl},
+    Reason{"invalid-alternate-traffic-class", wire::RejectReason::invalid_alternate_traffic_class},
+    Reason{"invalid-alternate-hop-limit", wire::RejectReason::invalid_alternate_hop_limit},
+    Reason{"invalid-alternate-packet-rate", wire::RejectReason::invalid_alternate_packet_rate},
+    Reason{"port-and-cm-redirection", wire::RejectReason::port_and_cm_redirection},
+    Reason{"port-redirection", wire::RejectReason::port_redirection},
+    Reason{"invalid-mtu", wire::RejectReason::invalid_mtu},
+    Reason{"insufficient-responder-resources", wire::RejectReason::insufficient_responder_resources},
+    Reason{"consumer-defined", wire::RejectReason::consumer_defined},
+    Reason{"invalid-rnr-retry", wire::RejectReason::invalid_rnr_retry},
+    Reason{"duplicate-communication-id", wire::RejectReason::duplicate_communication_id},
+    Reason{"invalid-class-version", wire::RejectReason::invalid_class_version},
+    Reason{"invalid-flow-label", wire::RejectReason::invalid_flow_label},
+    Reason{"invalid-alternate-flow-label", wire::RejectReason::invalid_alternate_flow_label},
+    Reason{"vendor-option", wire::RejectReason::vendor_option}};
 
 struct ActionRow {
   std::string_view name;
@@ -248,7 +248,7 @@ constexpr std::array kWords{
         "errno", in({VerbAction::cm_event}), Choice<int>{&VerbRule::error, kErrnos},
         "With this status, as a negative number; ETIMEDOUT if not said, of CONNECT_ERROR and MULTICAST_ERROR EINVAL.",
         "cm-event event=ADDR_ERROR errno=ENETUNREACH"},
-    WordRow{"reason", kConnections, Choice<std::uint16_t>{&VerbRule::reason, kReasons},
+    WordRow{"reason", kConnections, Choice<wire::RejectReason>{&VerbRule::reason, kReasons},
             "With this reason of the specification's table, which is the event's status; consumer-defined (28) if not "
             "said. "
             "Of UD: no-qp, invalid-service-id, or a rejection.",
@@ -311,21 +311,21 @@ FaultWord explained(const WordRow& row) {
 
 }  // namespace
 
-std::string_view hit_by(VerbAction action) {
+HitUnit hit_by(VerbAction action) {
   switch (action) {
     case VerbAction::fail:
     case VerbAction::delay:
     case VerbAction::kill:
-      return "call";
+      return HitUnit::call;
     case VerbAction::completion:
     case VerbAction::cq_overrun:
-      return "completion";
+      return HitUnit::completion;
     case VerbAction::async:
     case VerbAction::reject:
     case VerbAction::cm_event:
-      return "event";
+      return HitUnit::event;
   }
-  return "call";
+  return HitUnit::call;
 }
 
 std::string_view verb_name(Verb verb) {

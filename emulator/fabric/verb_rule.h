@@ -17,6 +17,7 @@
 #include "emulator/fabric/fault_words.h"
 #include "emulator/fabric/verbs.h"
 #include "emulator/nic/objects/completion.h"
+#include "wire/management.h"
 #include "wire/result.h"
 
 namespace verbena::fabric {
@@ -60,13 +61,13 @@ struct VerbRule {
   std::uint32_t port = 1;
   // Of connections.
   PlannedEnd end = PlannedEnd::none;
-  std::uint16_t reason = 0;  // of REJ (IBTA vol 1, 12.6.7.2); 0: consumer defined
-  std::string text;          // as written
-  std::uint32_t id = 0;      // its owner's, to tell it from another with the same text
+  wire::RejectReason reason = wire::RejectReason::consumer_defined;
+  std::string text;      // as written
+  std::uint32_t id = 0;  // its owner's, to tell it from another with the same text
 };
 
-/// What the rule hits: "call", "completion" or "event".
-std::string_view hit_by(VerbAction action);
+/// What a rule hits.
+HitUnit hit_by(VerbAction action);
 /// The verb's name as the man pages have it, without "ibv_"; calls of librdmacm with their "rdma_".
 std::string_view verb_name(Verb verb);
 /// It is of processes and their connections, which simulated software has not.

@@ -117,9 +117,7 @@ std::uint16_t PerformanceAgent::port_counters(std::span<std::byte> data, bool is
   const auto asked = wire::PortCountersLayout::parse(octets);
   if (!totals_of(asked.port)) return wire::kStatusBadValue;
   if (is_set) {
-    const auto clear = [&](unsigned bit, std::uint64_t PortTotals::* counter, std::uint64_t value) {
-      if ((asked.select >> bit & 1) != 0) set(asked.port, counter, value);
-    };
+    const auto clear = setter(asked.port, asked.select);
     // 16.1.3.5: a bit for each counter, in their order.
     clear(0, &PortTotals::symbol_errors, asked.symbol_errors);
     clear(2, &PortTotals::link_downed, asked.link_downed);
@@ -162,9 +160,7 @@ std::uint16_t PerformanceAgent::port_counters_extended(std::span<std::byte> data
   const auto asked = wire::PortCountersExtendedLayout::parse(octets);
   if (!totals_of(asked.port)) return wire::kStatusBadValue;
   if (is_set) {
-    const auto clear = [&](unsigned bit, std::uint64_t PortTotals::* counter, std::uint64_t value) {
-      if ((asked.select >> bit & 1) != 0) set(asked.port, counter, value);
-    };
+    const auto clear = setter(asked.port, asked.select);
     clear(0, &PortTotals::transmit_words, asked.transmit_words);
     clear(1, &PortTotals::receive_words, asked.receive_words);
     clear(2, &PortTotals::transmit_packets, asked.transmit_packets);
@@ -194,9 +190,7 @@ std::uint16_t PerformanceAgent::receive_error_details(std::span<std::byte> data,
   const auto asked = wire::PortReceiveErrorDetailsLayout::parse(octets);
   if (!totals_of(asked.port)) return wire::kStatusBadValue;
   if (is_set) {
-    const auto clear = [&](unsigned bit, std::uint64_t PortTotals::* counter, std::uint64_t value) {
-      if ((asked.select >> bit & 1) != 0) set(asked.port, counter, value);
-    };
+    const auto clear = setter(asked.port, asked.select);
     clear(0, &PortTotals::local_physical_errors, asked.local_physical_errors);
     clear(3, &PortTotals::lid_mapping_errors, asked.lid_mapping_errors);
     clear(4, &PortTotals::lane_mapping_errors, asked.lane_mapping_errors);
@@ -218,9 +212,7 @@ std::uint16_t PerformanceAgent::transmit_discard_details(std::span<std::byte> da
   const auto asked = wire::PortTransmitDiscardDetailsLayout::parse(octets);
   if (!totals_of(asked.port)) return wire::kStatusBadValue;
   if (is_set) {
-    const auto clear = [&](unsigned bit, std::uint64_t PortTotals::* counter, std::uint64_t value) {
-      if ((asked.select >> bit & 1) != 0) set(asked.port, counter, value);
-    };
+    const auto clear = setter(asked.port, asked.select);
     clear(0, &PortTotals::inactive_discards, asked.inactive_discards);
     clear(1, &PortTotals::neighbor_mtu_discards, asked.neighbor_mtu_discards);
     clear(3, &PortTotals::head_of_queue_discards, asked.head_of_queue_discards);

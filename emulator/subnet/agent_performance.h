@@ -30,6 +30,12 @@ class PerformanceAgent {
   PortTotals data_of(std::size_t port) const;
   /// So that it is told as `value`.
   void set(std::uint8_t port, std::uint64_t PortTotals::* counter, std::uint64_t value);
+  /// Sets a counter of the port if its bit is selected.
+  auto setter(std::uint8_t port, unsigned selected) {
+    return [this, port, selected](unsigned bit, std::uint64_t PortTotals::* counter, std::uint64_t value) {
+      if ((selected >> bit & 1) != 0) set(port, counter, value);
+    };
+  }
 
   DataPath* data_path_;
   Node& node_;

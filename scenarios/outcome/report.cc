@@ -112,7 +112,7 @@ std::string faults_text(const Scenario& scenario, const Outcome& outcome) {
       text += "it never came to it\n";
     else if (const auto verbs = fabric::host_verb_rule_of(fault.what))
       text += fmt::format("from {} on, {} hit\n", time_text(*applied.time),
-                          wire::counted(applied.hits, fabric::hit_by(verbs->rule.action)));
+                          wire::counted(applied.hits, fabric::to_string(fabric::hit_by(verbs->rule.action))));
     else if (std::holds_alternative<fabric::PacketRule>(fault.what))
       text += fmt::format("from {} on, {} hit\n", time_text(*applied.time), wire::counted(applied.hits, "packet"));
     else

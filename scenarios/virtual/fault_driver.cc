@@ -18,6 +18,7 @@ FaultDriver::FaultDriver(sim::World& world, const Scenario& scenario, WorkloadSe
       journal_(journal),
       begin_(world.now()),
       active_(scenario.faults.size(), false),
+      verb_rules_(scenario.faults.size()),
       completion_conditions_(workloads.size()) {
   for (std::size_t i = 0; i < scenario.faults.size(); ++i) applied_.push_back({.index = i});
 }
@@ -78,12 +79,12 @@ void FaultDriver::observe(const sim::ObservedFrame& frame) {
     count_down(waiting->second, std::max(frame.time, world_.now()));
 }
 
-std::uint64_t FaultDriver::hits(std::size_t fault) {
+std::uint64_t FaultDriver::hits(std::size_t fault) const {
   if (!active_[fault]) return applied_[fault].hits;
   const auto id = static_cast<std::uint32_t>(fault);
-  const fabric::Fault& what = scenario_.faults[fault].what;
-  std::uint64_t sum = std::holds_alternative<fabric::PacketRule>(what) ? world_.hits(id) : 0;
-  for (const HostFaults* const faults : faults_with(what)) sum += faults->hits(id);
+  if (std::holds_alternative<fabric::PacketRule>(scenario_.faults[fault].what)) return world_.hits(id);
+  std::uint64_t sum = 0;
+  for (const HostFaults* const faults : verb_rules_[fault]) sum += faults->hits(id);
   return sum;
 }
 
@@ -118,21 +119,22 @@ void FaultDriver::begin(std::size_t number, Time now) {
 bool FaultDriver::add_rule(std::size_t number, Time now) {
   const fabric::Fault& what = scenario_.faults[number].what;
   const auto id = static_cast<std::uint32_t>(number);
-  if (const auto* packets = std::get_if<fabric::PacketRule>(&what)) world_.add_rule(id, packets->links, packets->rule);
+  if (const auto* packets = std::get_if<fabric::PacketRule>(&what)) {
+    world_.add_rule(id, packets->links, packets->rule);
+    return true;
+  }
   const auto verbs = fabric::host_verb_rule_of(what);
-  if (verbs)
-    for (HostFaults* const faults : faults_with(what)) faults->add(id, verbs->rule, now);
-  if (verbs)
-    for (const sim::HostId host : verbs->hosts) workloads_.agent(host).verbs().faults_changed();
-  return verbs || std::holds_alternative<fabric::PacketRule>(what);
+  if (!verbs) return false;
+  verb_rules_[number] = faults_of(what, *verbs);
+  for (HostFaults* const faults : verb_rules_[number]) faults->add(id, verbs->rule, now);
+  for (const sim::HostId host : verbs->hosts) workloads_.agent(host).verbs().faults_changed();
+  return true;
 }
 
-/// Where the rule for verbs lies that the fault is; nowhere: it is none.
-std::vector<HostFaults*> FaultDriver::faults_with(const fabric::Fault& what) {
+/// Where a rule for verbs is to be in force.
+std::vector<HostFaults*> FaultDriver::faults_of(const fabric::Fault& what, const fabric::HostVerbRule& verbs) {
   std::vector<HostFaults*> all;
-  const auto verbs = fabric::host_verb_rule_of(what);
-  if (!verbs) return all;
-  for (const sim::HostId host : verbs->hosts) all.push_back(&workloads_.agent(host).verbs().faults());
+  for (const sim::HostId host : verbs.hosts) all.push_back(&workloads_.agent(host).verbs().faults());
   const auto* const software = std::get_if<fabric::SoftwareFault>(&what);
   if (software != nullptr && !software->workload.empty())
     if (const auto workload = workloads_.find(software->workload))
@@ -144,10 +146,9 @@ void FaultDriver::remove_rule(std::size_t number) {
   if (!active_[number]) return;
   applied_[number].hits = hits(number);
   active_[number] = false;
-  const fabric::Fault& what = scenario_.faults[number].what;
   const auto id = static_cast<std::uint32_t>(number);
-  if (std::holds_alternative<fabric::PacketRule>(what)) world_.remove_rule(id);
-  for (HostFaults* const faults : faults_with(what)) faults->remove(id, world_.now());
+  if (std::holds_alternative<fabric::PacketRule>(scenario_.faults[number].what)) world_.remove_rule(id);
+  for (HostFaults* const faults : verb_rules_[number]) faults->remove(id, world_.now());
 }
 
 const std::vector<AppliedFault>& FaultDriver::applied() {

@@ -46,9 +46,9 @@ class FaultDriver final : public CompletionListener {
   void take_step(const Fault& fault, std::uint32_t number, Time now);
   void change_node(sim::HostId host, fabric::NodeChange::Kind change, Time now);
   bool add_rule(std::size_t fault, Time now);
-  std::vector<HostFaults*> faults_with(const fabric::Fault& what);
+  std::vector<HostFaults*> faults_of(const fabric::Fault& what, const fabric::HostVerbRule& verbs);
   void change_software(const fabric::SoftwareFault& fault, Time now);
-  std::uint64_t hits(std::size_t fault);
+  std::uint64_t hits(std::size_t fault) const;
   void look_at_hits(Time now);
   void count_down(std::vector<Waiting>& waiting, Time now);
   void note(Time now, std::string_view text);
@@ -60,6 +60,7 @@ class FaultDriver final : public CompletionListener {
   Time begin_;
   std::vector<AppliedFault> applied_;
   std::vector<bool> active_;
+  std::vector<std::vector<HostFaults*>> verb_rules_;                 // by fault: where its rule for verbs is in force
   std::vector<std::vector<Waiting>> completion_conditions_;          // by workload
   std::map<std::uint32_t, std::vector<Waiting>> packet_conditions_;  // by cable
   std::vector<std::size_t> hit_conditions_;                          // faults that wait for hits of another

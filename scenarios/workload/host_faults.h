@@ -26,6 +26,7 @@ class HostFaults final : public nic::CompletionJudge {
   /// Returns what it has hit.
   std::uint64_t remove(std::uint32_t id, Time now);
   std::uint64_t hits(std::uint32_t id) const { return faults_.hits(id); }
+  bool empty() const { return rules_.empty(); }
   /// Whether any rule speaks of completions or events.
   bool concern_completions() const { return faults_.concerns_completions(); }
 

@@ -20,6 +20,8 @@ void HostVerbs::faults_changed() {
 }
 
 std::optional<nic::VerbsError> HostVerbs::refused(fabric::Verb verb, std::optional<nic::QpHandle> qp) {
+  was_refused_ = false;
+  if (faults_.empty()) return std::nullopt;
   std::optional<std::uint32_t> number;
   if (qp)
     if (const auto known = qp_numbers_.find(qp->index); known != qp_numbers_.end()) number = known->second;

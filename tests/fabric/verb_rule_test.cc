@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(news_of_connections_are_replaced) {
   BOOST_TEST(faults.struck().empty());
   const ConnectionVerdict refused = faults.judge(ConnectionStep::request, 0, now);
   BOOST_CHECK(refused.end == PlannedEnd::rejected);
-  BOOST_TEST(refused.reason == 10);
+  BOOST_CHECK(refused.reason == wire::RejectReason::stale_connection);
   BOOST_TEST(faults.struck().size() == 1U);
   const ConnectionVerdict address = faults.judge(ConnectionStep::address, 0, now);
   BOOST_CHECK(address.end == PlannedEnd::address_error);
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(news_of_connections_are_replaced) {
   BOOST_TEST(elsewhere.error == ETIMEDOUT);
   const ConnectionVerdict here = faults.judge(ConnectionStep::answer, 0, now);
   BOOST_CHECK(here.end == PlannedEnd::rejected);
-  BOOST_TEST(here.reason == 28);
+  BOOST_CHECK(here.reason == wire::RejectReason::consumer_defined);
   BOOST_CHECK(faults.judge(ConnectionStep::member, 0, now).end == PlannedEnd::none);
   BOOST_TEST(faults.passes(VerbCall{.verb = Verb::rdma_connect}));  // they are no calls
   BOOST_TEST(!faults.concerns_completions());

@@ -51,7 +51,7 @@ int resolve_name(Id& id, DevicePort& from, const Address& destination) {
   id.next_hop = from.resolve(id.peer_node()).value_or(wire::PathAddress());
   id.state = IdState::address_resolved;
   fill_path(id, *from.engine());
-  report(id, UserEvent::address_resolved);
+  report_address(id);
   return 0;
 }
 

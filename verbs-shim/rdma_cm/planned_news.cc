@@ -1,5 +1,6 @@
 #include "verbs-shim/rdma_cm/planned_news.h"
 
+#include "emulator/fabric/verb_faults.h"
 #include "verbs-shim/rdma_cm/opened_device.h"
 #include "verbs-shim/verbs/call_faults.h"
 
@@ -10,11 +11,9 @@ using fabric::ConnectionStep;
 using fabric::PlannedEnd;
 
 /// What SIDR_REP can say of a REJ's reason (12.11.2.1).
-cm::ServiceStatus status_of(std::uint16_t reason) {
-  constexpr std::uint16_t kNoQp = 1;
-  if (reason == static_cast<std::uint16_t>(cm::RejectReason::invalid_service_id))
-    return cm::ServiceStatus::invalid_service_id;
-  return reason == kNoQp ? cm::ServiceStatus::no_qp : cm::ServiceStatus::rejected;
+cm::ServiceStatus status_of(cm::RejectReason reason) {
+  if (reason == cm::RejectReason::invalid_service_id) return cm::ServiceStatus::invalid_service_id;
+  return reason == cm::RejectReason::no_qp ? cm::ServiceStatus::no_qp : cm::ServiceStatus::rejected;
 }
 
 /// The event of what rdma_connect of an RC or UC connection came to.
@@ -23,12 +22,13 @@ UserEvent event_of(PlannedEnd end) {
   return end == PlannedEnd::connect_error ? UserEvent::connect_error : UserEvent::unreachable;
 }
 
-}  // namespace
-
+/// Of news at the device port.
 fabric::ConnectionVerdict planned_news(ConnectionStep step, const DevicePort& at) {
   CallFaults* const plan = CallFaults::plan();
   return plan == nullptr ? fabric::ConnectionVerdict{} : plan->instead_of(step, at.identity().number.device);
 }
+
+}  // namespace
 
 void report_address(Id& id) {
   const auto planned = planned_news(ConnectionStep::address, *id.device_port);
@@ -55,7 +55,7 @@ bool refuse_as_planned(const DevicePort& at, const cm::Event& request) {
     if (request.type == cm::EventType::service_request) {
       manager.reply_service(now, request.connection, {.status = status_of(planned.reason)}, {});
     } else {
-      manager.reject(now, request.connection, static_cast<cm::RejectReason>(planned.reason), {});
+      manager.reject(now, request.connection, planned.reason, {});
       manager.destroy(now, request.connection);
     }
     return true;
@@ -67,16 +67,16 @@ bool fail_answer_as_planned(Id& id, const cm::Event& answer) {
   if (answer.status != 0) return false;  // of UD: it is a no already
   const auto planned = planned_news(ConnectionStep::answer, *id.device_port);
   if (planned.end == PlannedEnd::none) return false;
+  const bool is_rejected = planned.end == PlannedEnd::rejected;
   if (id.is_datagram()) {
-    const auto refused = static_cast<std::int32_t>(status_of(planned.reason));
-    report(id, UserEvent::unreachable, planned.end == PlannedEnd::rejected ? refused : -planned.error);
+    report(id, UserEvent::unreachable, is_rejected ? static_cast<int>(status_of(planned.reason)) : -planned.error);
     return true;
   }
   const auto reason =
       planned.end == PlannedEnd::unreachable ? cm::RejectReason::timeout : cm::RejectReason::consumer_defined;
   id.device_port->run_connections(
       [&](cm::ConnectionManager& manager, Time now) { return manager.reject(now, id.connection, reason, {}); });
-  report(id, event_of(planned.end), planned.end == PlannedEnd::rejected ? planned.reason : -planned.error);
+  report(id, event_of(planned.end), is_rejected ? static_cast<int>(planned.reason) : -planned.error);
   return true;
 }
 

@@ -7,13 +7,9 @@
 #pragma once
 
 #include "emulator/cm/connection.h"
-#include "emulator/fabric/verb_faults.h"
 #include "verbs-shim/rdma_cm/id.h"
 
 namespace verbena::shim::rdma_cm {
-
-/// Of news at the device port.
-fabric::ConnectionVerdict planned_news(fabric::ConnectionStep step, const DevicePort& at);
 
 /// Tells that the ID's address, or its route, is there; or that it is not, if that is planned, and takes the ID back to
 /// the state before.

@@ -7,7 +7,7 @@
 namespace verbena::shim::rdma_cm {
 namespace {
 
-using host::IpVersion;
+using wire::IpVersion;
 
 constexpr std::uint16_t kEphemeralFirst = 32768;
 constexpr std::uint16_t kEphemeralCount = 28232;  // to 60999, as net.ipv4.ip_local_port_range
@@ -78,7 +78,7 @@ int Ports::take(Id& id, const Address& address) {
   const auto places = error == 0 ? devices_.at(address) : std::vector<DevicePort*>{};
   if (error == 0 && places.empty()) error = ENODEV;
   for (DevicePort* const place : places)
-    for (const IpVersion version : host::kIpVersions)
+    for (const IpVersion version : wire::kIpVersions)
       if (error == 0 && includes(claimed, version)) error = claim(id, *place, version);
   if (error == 0) return 0;
   id.claims.clear();
@@ -114,7 +114,7 @@ int Ports::start_listening(Id& id) {
 }
 
 void Ports::tell_listening(Id& id, DevicePort& at) {
-  for (const IpVersion version : host::kIpVersions)
+  for (const IpVersion version : wire::kIpVersions)
     if (id.owns_port() && includes(audience_of(id), version))
       id.listening.push_back({&at, at.services().serve(service_id(id, id.source), version)});
 }

@@ -77,7 +77,7 @@ void fields(Way& way, In<Way, FaultAdded>& value) {
 }
 template <class Way>
 void fields(Way& way, In<Way, FaultRemoved>& value) {
-  way(value.hits, value.of);
+  way(value.hits, value.unit);
 }
 template <class Way>
 void fields(Way& way, In<Way, FabricHello>& value) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "emulator/fabric/fault.h"
+#include "emulator/fabric/fault_plan.h"
 #include "emulator/host/fabric_client/fabric_snapshot.h"
 #include "wire/result.h"
 
@@ -60,9 +61,8 @@ struct FaultAdded {
   std::uint32_t number = 0;
 };
 struct FaultRemoved {
-  enum class Of : std::uint8_t { packets, calls, completions, events };
   std::uint64_t hits = 0;
-  Of of{};  // what it hit
+  fabric::HitUnit unit{};
 };
 /// What a program has to know to take its place.
 struct FabricHello {

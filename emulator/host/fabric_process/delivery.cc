@@ -10,7 +10,7 @@
 namespace verbena::host {
 namespace {
 
-constexpr std::uint8_t kNoSlot = 255;  // of no process (node_directory.h)
+constexpr auto kNoSlot = static_cast<std::uint8_t>(kSlots);  // of no process
 
 }  // namespace
 

@@ -40,23 +40,6 @@ std::string text_from(const FabricWords& words, std::size_t first) {
   return text;
 }
 
-FaultRemoved::Of unit_of(fabric::VerbAction action) {
-  switch (action) {
-    case fabric::VerbAction::fail:
-    case fabric::VerbAction::delay:
-    case fabric::VerbAction::kill:
-      return FaultRemoved::Of::calls;
-    case fabric::VerbAction::completion:
-    case fabric::VerbAction::cq_overrun:
-      return FaultRemoved::Of::completions;
-    case fabric::VerbAction::async:
-    case fabric::VerbAction::reject:
-    case fabric::VerbAction::cm_event:
-      return FaultRemoved::Of::events;
-  }
-  return FaultRemoved::Of::calls;
-}
-
 /// Numbers from 1, ascending. The error is one line.
 Result<std::vector<std::uint32_t>, std::string> find_nodes(const fabric::Topology& topology, const std::string& names) {
   std::vector<std::uint32_t> hosts;
@@ -228,7 +211,7 @@ FabricAnswer FabricCommands::add_verbs(Time now, const std::string& names, const
   if (faults_.size() >= kFaultsMax) return refuse(too_many());
   if (std::string why = node_faults_.add(now, next_number_, *nodes, rule->text); !why.empty())
     return refuse(std::move(why));
-  faults_.push_back({next_number_, names, rule->text, unit_of(rule->action)});
+  faults_.push_back({next_number_, names, rule->text, fabric::hit_by(rule->action)});
   return FabricReply(FaultAdded{next_number_++});
 }
 
@@ -258,18 +241,18 @@ FabricAnswer FabricCommands::remove(Time now, const FabricWords& words) {
 FabricAnswer FabricCommands::serve(Time now, const RemoveFault& request) {
   const auto found = std::ranges::find(faults_, request.number, &Fault::number);
   if (found == faults_.end()) return no_fault(std::to_string(request.number));
-  const FaultRemoved removed{hits_of(*found), found->hits_of};
+  const FaultRemoved removed{hits_of(*found), found->unit};
   end(now, *found);
   faults_.erase(found);
   return FabricReply(removed);
 }
 
 std::uint64_t FabricCommands::hits_of(const Fault& fault) const {
-  return fault.hits_of == FaultRemoved::Of::packets ? elements_.hits(fault.number) : node_faults_.hits(fault.number);
+  return fault.unit == fabric::HitUnit::packet ? elements_.hits(fault.number) : node_faults_.hits(fault.number);
 }
 
 void FabricCommands::end(Time now, const Fault& fault) {
-  if (fault.hits_of == FaultRemoved::Of::packets)
+  if (fault.unit == fabric::HitUnit::packet)
     elements_.remove_rule(fault.number);
   else
     node_faults_.remove(now, fault.number);

@@ -63,7 +63,7 @@ class FabricCommands {
     std::uint32_t number = 0;
     std::string where;
     std::string text;
-    FaultRemoved::Of hits_of{};
+    fabric::HitUnit unit = fabric::HitUnit::packet;
   };
   struct Command;
   static const std::vector<Command>& table();

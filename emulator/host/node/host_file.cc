@@ -40,10 +40,13 @@ void HostFile::remove_left() {
   DIR* const folder = opendir(kFolder);
   if (folder == nullptr) return;
   while (const dirent* const entry = readdir(folder)) {
-    const auto begins_as = [&](std::string_view what) {
+    const auto begins_as = [&](HostFileOf what) {
       return std::string_view(entry->d_name).starts_with(host_file_path(what, "").view().substr(sizeof kFolder));
     };
-    if (!begins_as("subnet") && !begins_as("rates") && !begins_as("faults")) continue;
+    bool is_one = false;
+    for (std::size_t what = 0; what < kHostFiles.size(); ++what)
+      is_one = is_one || begins_as(static_cast<HostFileOf>(what));
+    if (!is_one) continue;
     const std::string path = std::string(kFolder) + "/" + entry->d_name;
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     struct stat status{};

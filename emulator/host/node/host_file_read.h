@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <optional>
@@ -34,11 +35,16 @@ struct HostFileHeader {
   std::uint32_t rails = 1;
 };
 
+/// What there are such files of; those that a killed process has left are removed by it (HostFile::remove_left()).
+enum class HostFileOf : std::uint8_t { subnet, rates, faults };
+inline constexpr std::array<std::string_view, 3> kHostFiles{"subnet", "rates", "faults"};
+
 using HostFilePath = FixedText<256>;
-/// "/dev/shm/verbena-UID-subnet-FABRIC", of what is called "subnet".
-inline HostFilePath host_file_path(std::string_view what, std::string_view fabric) {
+/// "/dev/shm/verbena-UID-subnet-FABRIC".
+inline HostFilePath host_file_path(HostFileOf what, std::string_view fabric) {
   HostFilePath path;
-  path.append("/dev/shm/verbena-").append_number(own_user()).append("-").append(what).append("-").append(fabric);
+  path.append("/dev/shm/verbena-").append_number(own_user()).append("-");
+  path.append(kHostFiles[static_cast<std::size_t>(what)]).append("-").append(fabric);
   return path;
 }
 
@@ -47,17 +53,23 @@ inline off_t host_file_offset(HostFileKind kind, std::uint32_t host) {
 }
 
 namespace detail {
+/// Of a file that is open. Nothing: it is none of this kind, or another user's.
+inline std::optional<HostFileHeader> header_of(int file, HostFileKind kind) {
+  struct stat status{};
+  HostFileHeader header;
+  const bool is_one = ::fstat(file, &status) == 0 && status.st_uid == own_user() && S_ISREG(status.st_mode) &&
+                      ::pread(file, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header) &&
+                      header.magic == kind.magic && header.record_bytes == kind.record_bytes;
+  return is_one ? std::optional(header) : std::nullopt;
+}
+
 /// Which host of its fabric has the address (DeviceIdentity::address), by the file that is open. Nothing: none has.
 inline std::optional<std::uint32_t> find_host_of_file(int file, const wire::Gid& address, HostFileKind kind) {
   const auto place = device_place(address);
-  struct stat status{};
-  HostFileHeader header;
-  if (!place || ::fstat(file, &status) != 0 || status.st_uid != own_user() || !S_ISREG(status.st_mode) ||
-      ::pread(file, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header) || header.magic != kind.magic ||
-      header.record_bytes != kind.record_bytes || place->device >= header.rails)
-    return std::nullopt;
-  const std::uint32_t host = (place->node - 1) * header.rails + place->device;
-  return host < header.hosts ? std::optional(host) : std::nullopt;
+  const auto header = header_of(file, kind);
+  if (!place || !header || place->device >= header->rails) return std::nullopt;
+  const std::uint32_t host = (place->node - 1) * header->rails + place->device;
+  return host < header->hosts ? std::optional(host) : std::nullopt;
 }
 
 /// Its maker holds a lock on it. A process that was killed leaves the file, and no lock.

@@ -66,7 +66,7 @@ inline AbstractName umad_address(const char* fabric) {
 inline constexpr HostFileKind kManagedPorts{0x56425350, sizeof(ManagedPort)};
 
 inline HostFilePath managed_ports_path(std::string_view fabric) {
-  return host_file_path("subnet", fabric);
+  return host_file_path(HostFileOf::subnet, fabric);
 }
 
 namespace detail {

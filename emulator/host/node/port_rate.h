@@ -24,7 +24,7 @@ struct PortRate {
 inline constexpr HostFileKind kPortRates{0x56425052, sizeof(PortRate)};
 
 inline HostFilePath port_rates_path(std::string_view fabric) {
-  return host_file_path("rates", fabric);
+  return host_file_path(HostFileOf::rates, fabric);
 }
 
 /// Leaves errno alone.

@@ -128,7 +128,7 @@ std::optional<std::uint8_t> ServiceDirectory::find_listener(const wire::Gid& nod
                                                             wire::IpVersions who) const {
   const HeldName probe(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!probe.held()) return std::nullopt;
-  for (const IpVersion version : kIpVersions) {
+  for (const IpVersion version : wire::kIpVersions) {
     if (!includes(who, version)) continue;
     if (!make_name(fabric_, node, service_part(service, version).text).is_held(probe.descriptor())) continue;
     const auto listener = first_slot(probe.descriptor(), [&](std::uint32_t slot) {

@@ -7,7 +7,6 @@
 // is there at all. It does not know the communication manager.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,19 +30,7 @@ class PresenceWatch {
   HeldName descriptor_;
 };
 
-enum class IpVersion : std::uint8_t { ipv4, ipv6, none };
-inline constexpr std::array kIpVersions{IpVersion::ipv4, IpVersion::ipv6, IpVersion::none};
-constexpr bool includes(wire::IpVersions versions, IpVersion version) {
-  switch (version) {
-    case IpVersion::ipv4:
-      return versions.ipv4;
-    case IpVersion::ipv6:
-      return versions.ipv6;
-    case IpVersion::none:
-      return versions.none;
-  }
-  return false;
-}
+using wire::IpVersion;
 
 /// A service ID of the node, for one IP version.
 struct ServiceClaim {

@@ -13,11 +13,8 @@ constexpr std::size_t kBytes = sizeof(HostFileHeader) + sizeof(VerbFaultList);
 
 /// Whether it is such a list, of this user, and its fabric process lives.
 bool is_list(int file, struct stat& status) {
-  HostFileHeader header;
-  return detail::is_held(file) && ::fstat(file, &status) == 0 && status.st_uid == own_user() &&
-         S_ISREG(status.st_mode) && status.st_size >= static_cast<off_t>(kBytes) &&
-         ::pread(file, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header) &&
-         header.magic == kVerbFaultLists.magic && header.record_bytes == kVerbFaultLists.record_bytes;
+  return detail::is_held(file) && detail::header_of(file, kVerbFaultLists) && ::fstat(file, &status) == 0 &&
+         status.st_size >= static_cast<off_t>(kBytes);
 }
 
 }  // namespace

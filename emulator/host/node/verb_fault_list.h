@@ -37,7 +37,7 @@ struct VerbFaultList {
 inline constexpr HostFileKind kVerbFaultLists{0x56424654, sizeof(VerbFaultList)};
 
 inline HostFilePath verb_fault_list_path(std::string_view fabric) {
-  return host_file_path("faults", fabric);
+  return host_file_path(HostFileOf::faults, fabric);
 }
 
 /// What one node's programs see of it. For one thread at a time, but for add_hit().

@@ -21,14 +21,9 @@ std::ostream& operator<<(std::ostream& out, const Verdict& verdict) {
 }
 
 Verdict judge(const Trace& trace) {
-  checkers::Checkers checkers({.verify_icrc = false});
-  for (std::size_t i = 0; i < trace.size(); ++i) observe(checkers, trace[i], i);
-  checkers.finish();
-  Verdict verdict;
-  for (const auto& totals : checkers.totals())
-    if (totals.row.name == "cm-psn") verdict = {totals.judged, totals.unjudged, totals.violations, {}};
-  for (const auto& violation : checkers.violations())
-    if (violation.checker == "cm-psn") verdict.numbers.push_back(violation.number);
+  const Judgement found = judged_by("cm-psn", trace);
+  Verdict verdict{found.judged, found.unjudged, found.violations.size(), {}};
+  for (const auto& violation : found.violations) verdict.numbers.push_back(violation.number);
   return verdict;
 }
 

@@ -15,26 +15,13 @@ constexpr std::size_t kReady = 2, kDisconnect = 63, kDisconnectReply = 64;  // b
 constexpr std::size_t kMessages = 5;
 constexpr std::size_t kRemoteQpn = kMessage + 8;  // of DREQ
 
-struct Verdict {
-  std::uint64_t judged = 0, unjudged = 0;
-  std::vector<std::string> broken;
-};
-
-Verdict judge(const Trace& trace) {
-  checkers::Checkers checkers({.verify_icrc = false});
-  for (std::size_t i = 0; i < trace.size(); ++i) observe(checkers, trace[i], i);
-  checkers.finish();
-  Verdict verdict;
-  for (const auto& totals : checkers.totals())
-    if (totals.row.name == "cm-state") verdict = {totals.judged, totals.unjudged, {}};
-  for (const auto& violation : checkers.violations())
-    if (violation.checker == "cm-state") verdict.broken.push_back(violation.text);
-  return verdict;
+Judgement judge(const Trace& trace) {
+  return judged_by("cm-state", trace);
 }
 
-bool says(const Verdict& verdict, const std::string& text) {
-  for (const std::string& one : verdict.broken) BOOST_TEST_MESSAGE(one);
-  return verdict.broken.size() == 1 && verdict.broken.front().find(text) != std::string::npos;
+bool says(const Judgement& judgement, const std::string& text) {
+  for (const auto& one : judgement.violations) BOOST_TEST_MESSAGE(one.text);
+  return judgement.violations.size() == 1 && judgement.violations.front().text.find(text) != std::string::npos;
 }
 
 void flip(Sighting& sighting, std::size_t at) {
@@ -45,10 +32,10 @@ void flip(Sighting& sighting, std::size_t at) {
 
 BOOST_AUTO_TEST_CASE(the_kernels_messages_fit_each_other) {
   for (const Trace& trace : {rping(), rping_at_server()}) {
-    const Verdict verdict = judge(trace);
+    const Judgement verdict = judge(trace);
     BOOST_TEST(verdict.judged == kMessages);
     BOOST_TEST(verdict.unjudged == 0u);
-    BOOST_TEST(verdict.broken.empty());
+    BOOST_TEST(verdict.violations.empty());
   }
 }
 
@@ -56,7 +43,7 @@ BOOST_AUTO_TEST_CASE(every_message_may_come_twice) {
   Trace trace = rping();
   for (const std::size_t message : {kRequest, kReply, kReady, kDisconnect, kDisconnectReply})
     trace.push_back(rping()[message]);
-  BOOST_TEST(judge(trace).broken.empty());
+  BOOST_TEST(judge(trace).violations.empty());
   BOOST_TEST(judge(trace).judged == 2 * kMessages);
 }
 
@@ -98,7 +85,7 @@ BOOST_AUTO_TEST_CASE(an_id_may_be_used_again) {
     if (message == kRequest) flip(next, kMessage + 100);
     trace.push_back(next);
   }
-  BOOST_TEST(judge(trace).broken.empty());
+  BOOST_TEST(judge(trace).violations.empty());
   BOOST_TEST(judge(trace).judged == kMessages + 3);
 }
 
@@ -107,14 +94,14 @@ BOOST_AUTO_TEST_CASE(whoever_has_ended_a_connection_does_not_make_it) {
   for (Sighting& sighting : trace)
     sighting.seen = wire::parse_frame(sighting.frame)->source() == kServer ? Seen::delivered : Seen::sent;
   trace.push_back(trace[kReady]);
-  Verdict verdict = judge(trace);
+  const Judgement verdict = judge(trace);
   const bool client_has_ended = wire::parse_frame(trace[kDisconnect].frame)->source() != kServer ||
                                 wire::parse_frame(trace[kDisconnectReply].frame)->source() != kServer;
   BOOST_TEST(client_has_ended);
   BOOST_TEST(says(verdict, "which its sender has ended"));
   // On the way another order may be the network's.
   for (Sighting& sighting : trace) sighting.seen = Seen::passing;
-  BOOST_TEST(judge(trace).broken.empty());
+  BOOST_TEST(judge(trace).violations.empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_rep_behind_a_refusal_is_wrong) {
@@ -129,8 +116,8 @@ BOOST_AUTO_TEST_CASE(what_was_not_seen_binds_nobody) {
   for (const std::size_t missing : {kRequest, kReply}) {
     Trace trace = rping();
     trace.erase(trace.begin() + static_cast<std::ptrdiff_t>(missing));
-    const Verdict verdict = judge(trace);
-    BOOST_TEST(verdict.broken.empty());
+    const Judgement verdict = judge(trace);
+    BOOST_TEST(verdict.violations.empty());
     BOOST_TEST(verdict.unjudged == (missing == kRequest ? 4u : 3u));
   }
 }

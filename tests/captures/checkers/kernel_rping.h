@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/test/unit_test.hpp>
+#include <string_view>
 #include <vector>
 
 #include "captures/read/capture.h"
@@ -46,6 +47,23 @@ inline Trace rping_at_server() {
   for (Sighting& sighting : trace)
     sighting.seen = wire::parse_frame(sighting.frame)->source() == kServer ? Seen::sent : Seen::delivered;
   return trace;
+}
+
+struct Judgement {
+  std::uint64_t judged = 0, unjudged = 0;
+  std::vector<checkers::Violation> violations;
+};
+/// What one checker says of a trace; packets are numbered from 0.
+inline Judgement judged_by(std::string_view checker, const Trace& trace) {
+  checkers::Checkers checkers({.verify_icrc = false});
+  for (std::size_t i = 0; i < trace.size(); ++i) observe(checkers, trace[i], i);
+  checkers.finish();
+  Judgement judgement;
+  for (const auto& totals : checkers.totals())
+    if (totals.row.name == checker) judgement = {totals.judged, totals.unjudged, {}};
+  for (const auto& violation : checkers.violations())
+    if (violation.checker == checker) judgement.violations.push_back(violation);
+  return judgement;
 }
 
 }  // namespace verbena::test

@@ -231,17 +231,20 @@ int run_exec(const Arguments& arguments) {
   if (!host::device_names_fit(plan.device_name, own.count))
     return line.fail(kExitUsage,
                      fmt::format("--device-name {}: {}", plan.device_name, host::device_names_error(own.count)));
+  StatsReport report;
+  if (options.counts() && !report.open(options.fabric))
+    return line.fail(kExitInternal, fmt::format("--stats: {}", std::strerror(errno)));
+  if (options.counts()) plan.stats_path = report.path();
+  LeaksReport leaks;
+  if (!options.leaks.empty() && !leaks.open())
+    return line.fail(kExitInternal, fmt::format("--leaks: {}", std::strerror(errno)));
+  if (!options.leaks.empty()) plan.leaks_path = leaks.path();
   host::set_environment(plan, *libraries);
   std::string error;
   if (!options.counts() && options.leaks.empty()) {
     const int failed = replace_process(split.program, error);
     return line.fail(failed, error);
   }
-  StatsReport report;
-  if (!report.open(options.fabric)) return line.fail(kExitInternal, fmt::format("--stats: {}", std::strerror(errno)));
-  LeaksReport leaks;
-  if (!options.leaks.empty() && !leaks.open())
-    return line.fail(kExitInternal, fmt::format("--leaks: {}", std::strerror(errno)));
   int status = run_and_wait(split.program, error);
   if (!error.empty()) return line.fail(status, error);
   const bool has_several = !is_by_rank(options) && own.port_count() > 1;

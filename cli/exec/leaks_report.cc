@@ -1,47 +1,15 @@
 #include "cli/exec/leaks_report.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include <array>
-#include <cstdlib>
 #include <sstream>
 
 #include "emulator/host/config/variables.h"
 #include "wire/counted.h"
 
 namespace verbena::cli {
-namespace {
-
-std::string read_whole(int descriptor) {
-  std::string text;
-  std::array<char, 4096> part{};
-  for (off_t at = 0;;) {
-    const ssize_t got = pread(descriptor, part.data(), part.size(), at);
-    if (got <= 0) return text;
-    text.append(part.data(), static_cast<std::size_t>(got));
-    at += got;
-  }
-}
-
-}  // namespace
-
-LeaksReport::~LeaksReport() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
-bool LeaksReport::open() {
-  descriptor_ = memfd_create("verbena-leaks", MFD_CLOEXEC);
-  return descriptor_ >= 0 && setenv(host::kLeaksVariable, path().c_str(), 1) == 0;
-}
-
-std::string LeaksReport::path() const {
-  return fmt::format("/proc/{}/fd/{}", getpid(), descriptor_);
-}
-
 LeaksReport::Judged LeaksReport::judge() const {
-  std::istringstream lines(read_whole(descriptor_));
+  std::istringstream lines(file_.text());
   Judged judged{.text = {}, .is_clean = true};
   std::string line;
   bool is_judged = false;
@@ -52,6 +20,7 @@ LeaksReport::Judged LeaksReport::judge() const {
     if (record >> word && word == host::kLeaksRecord && record >> process >> left >> made) {
       is_judged = true;
       judged.is_clean = judged.is_clean && left == 0;
+      judged.left += left;
       line = left == 0 ? fmt::format("verbena: process {} has destroyed all that it made ({})", process,
                                      wire::counted(made, "object", "objects"))
                        : fmt::format("verbena: process {} has left {} of {}", process, left,

@@ -4,31 +4,28 @@
 // Tested by: tests/cli/leaks_report_test.cc
 #pragma once
 
+#include <cstdint>
 #include <string>
+
+#include "cli/exec/report_file.h"
 
 namespace verbena::cli {
 
 class LeaksReport {
  public:
-  LeaksReport() = default;
-  ~LeaksReport();
-  LeaksReport(const LeaksReport&) = delete;
-  LeaksReport& operator=(const LeaksReport&) = delete;
-
-  /// Makes the file (a memfd) and sets the variable that names it. False: errno says why.
-  bool open();
-  /// The file's name, for the programs; while this object lives.
-  std::string path() const;
+  bool open() { return file_.open("verbena-leaks"); }
+  std::string path() const { return file_.path(); }
 
   struct Judged {
     std::string text;  // for the user, of several lines
     /// Nothing is left, and somebody was judged: a process that made objects and ended by itself.
     bool is_clean = false;
+    std::uint64_t left = 0;  // objects, of those that were judged
   };
   Judged judge() const;
 
  private:
-  int descriptor_ = -1;
+  ReportFile file_;
 };
 
 }  // namespace verbena::cli

@@ -5,12 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
-#include "emulator/host/config/environment.h"
 #include "emulator/host/node/node_directory.h"
 #include "wire/counted.h"
 
@@ -56,7 +54,7 @@ bool StatsReport::open(const std::string& fabric) {
   void* mapping = mmap(nullptr, host::kStatsFileBytes, PROT_READ, MAP_SHARED, descriptor_, 0);
   if (mapping == MAP_FAILED) return false;
   mapping_ = mapping;
-  return setenv(host::kStatsVariable, path().c_str(), 1) == 0;
+  return true;
 }
 
 std::string StatsReport::path() const {

@@ -20,7 +20,7 @@ class StatsReport {
   StatsReport(const StatsReport&) = delete;
   StatsReport& operator=(const StatsReport&) = delete;
 
-  /// Makes the file (a memfd: nothing can stay behind) and sets the variable that names it. False: errno says why.
+  /// Makes the file (a memfd: nothing can stay behind). False: errno says why.
   bool open(const std::string& fabric);
   /// Counters that are not zero, summed over the processes, one a line. `nodes`: "node 1". Of a node with several
   /// devices, or several ports of a device, they follow for each of these, by its address.
@@ -35,11 +35,12 @@ class StatsReport {
   Sums sums() const;
   /// The file's name, for the programs; while this object lives.
   std::string path() const;
+  /// Of the fault at this place, from 0, of those that the programs were given.
+  std::uint64_t hits_of(std::size_t fault) const;
 
  private:
   std::span<const host::StatsFile::Block> blocks() const;
   std::size_t processes() const;
-  std::uint64_t hits_of(std::size_t fault) const;  // from 0
   struct Port {
     wire::Gid device;  // the address of its first port
     std::uint32_t number = 1;

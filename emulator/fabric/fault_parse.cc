@@ -117,6 +117,8 @@ constexpr std::array kActions{
         "mark", FaultAction::mark, "marked", 1,
         "ECN congestion experienced is set, as a switch with a long queue does: the receiver answers with CNPs.",
         "mark opcode=data every=10"},
+    FaultActionRow{"count", FaultAction::count, "counted", 0, "Nothing happens to the packet: it is counted as a hit.",
+                   "count opcode=ack dir=rx"},
 };
 
 constexpr bool in_order_of_actions() {
@@ -244,6 +246,15 @@ FaultWord explained(const FaultWordRow& row) {
 }
 
 }  // namespace
+
+std::vector<std::string_view> disjoint_opcodes() {
+  std::vector<std::string_view> names;
+  for (const Named<PacketKind>& kind : kKinds)
+    if (kind.value != PacketKind::any && kind.value != PacketKind::data && kind.value != PacketKind::cm &&
+        kind.value != PacketKind::rnr_nak)
+      names.push_back(kind.name);
+  return names;
+}
 
 std::string_view to_string(HitUnit unit) {
   constexpr std::array<std::string_view, 4> kNames{"packet", "call", "completion", "event"};

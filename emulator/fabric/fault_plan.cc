@@ -412,6 +412,8 @@ void FaultPlan::apply(std::size_t index, const wire::PacketView& packet, std::ui
     case FaultAction::mark:
       verdict.mark = true;
       break;
+    case FaultAction::count:
+      break;
   }
 }
 

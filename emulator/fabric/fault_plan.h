@@ -27,8 +27,10 @@
 
 namespace verbena::fabric {
 
-enum class FaultAction : std::uint8_t { drop, burst_loss, duplicate, delay, reorder, corrupt, truncate, mark };
+enum class FaultAction : std::uint8_t { drop, burst_loss, duplicate, delay, reorder, corrupt, truncate, mark, count };
 std::string_view to_string(FaultAction action);
+/// The values of opcode= of which each packet has one at most: without any, data and cm, and with rnr-nak in nak.
+std::vector<std::string_view> disjoint_opcodes();
 /// What rules hit, of packets and of verbs (verb_rule.h).
 enum class HitUnit : std::uint8_t { packet, call, completion, event };
 /// "packet", "call" and so on.

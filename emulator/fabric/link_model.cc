@@ -89,23 +89,25 @@ Submission LinkModel::submit_slot(Time now, std::size_t bytes, const FrameTag& t
   Frame& frame = frames_[open_slot_];
   frame = {static_cast<std::uint32_t>(bytes), false, tag, {}};
   FaultVerdict verdict;
+  bool judged = false;
   if (!plan_.empty()) {
     // Judged on our own copy: nobody else can change it between the decision and the delivery.
     const auto packet = wire::parse_on(parameters_.medium, bytes_of(open_slot_).first(bytes));
-    if (packet)
+    judged = static_cast<bool>(packet);
+    if (judged)
       verdict = plan_.judge(*packet);
     else
       ++counters_.unparsed;
   }
   if (verdict.drop) {
     ++counters_.dropped_by_fault;
-    return {true, verdict.comment};  // the slot stays open: slot_frame() can still be read
+    return {true, verdict.comment, judged};  // the slot stays open: slot_frame() can still be read
   }
   const std::uint32_t slot = open_slot_;
   open_slot_ = kNoSlot;
   frame.comment = verdict.comment;
   carrier_.carry_out(now, slot, verdict, Way{*this});
-  return {false, verdict.comment};
+  return {false, verdict.comment, judged};
 }
 
 void LinkModel::schedule(Time sent, Duration extra, std::uint32_t slot) {

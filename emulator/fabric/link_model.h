@@ -60,6 +60,7 @@ struct Delivery {
 struct Submission {
   bool lost = false;
   std::string_view comment;  // what was done to it; empty: nothing
+  bool judged = false;       // by the plan, whose struck() then is of it
 };
 
 class LinkModel {

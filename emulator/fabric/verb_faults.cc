@@ -39,10 +39,10 @@ void VerbFaults::replace_added(std::vector<VerbRule> rules, Time now) {
 namespace {
 
 bool is_of_calls(const VerbRule& rule) {
-  return rule.action == VerbAction::fail || rule.action == VerbAction::delay || rule.action == VerbAction::kill;
+  return hit_by(rule.action) == HitUnit::call;
 }
 bool is_of_completions(const VerbRule& rule) {
-  return rule.action == VerbAction::completion || rule.action == VerbAction::cq_overrun;
+  return hit_by(rule.action) == HitUnit::completion;
 }
 
 bool fits(const VerbRule& rule, const VerbCall& call) {
@@ -185,7 +185,7 @@ VerbVerdict VerbFaults::judge(const VerbCall& call, Time now) {
       verdict.kills = true;
     else if (entry.rule.action == VerbAction::delay)
       verdict.delay = verdict.delay + entry.rule.delay;
-    else
+    else if (entry.rule.action == VerbAction::fail)
       verdict.error = entry.rule.error != 0 ? entry.rule.error : default_error(call.verb);
   }
   return verdict;

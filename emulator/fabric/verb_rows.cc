@@ -137,8 +137,8 @@ constexpr Actions in(std::initializer_list<VerbAction> actions) {
   for (const VerbAction action : actions) set = static_cast<Actions>(set | 1u << static_cast<unsigned>(action));
   return set;
 }
-constexpr Actions kCalls = in({VerbAction::fail, VerbAction::delay, VerbAction::kill});
-constexpr Actions kCompletions = in({VerbAction::completion, VerbAction::cq_overrun});
+constexpr Actions kCalls = in({VerbAction::fail, VerbAction::delay, VerbAction::kill, VerbAction::count});
+constexpr Actions kCompletions = in({VerbAction::completion, VerbAction::cq_overrun, VerbAction::count_completions});
 constexpr Actions kConnections = in({VerbAction::reject, VerbAction::cm_event});
 constexpr Actions kCounted = kCalls | kCompletions | kConnections;
 constexpr Actions kOfQps = kCalls | kCompletions | in({VerbAction::async});
@@ -166,6 +166,9 @@ std::string_view lacks_verb(const VerbRule&, Given given) {
 }
 std::string_view lacks_where(const VerbRule&, Given given) {
   return std::ranges::find(given, "verb") == given.end() ? "kill needs a verb: verb=rdma_accept, or verb=any" : "";
+}
+std::string_view lacks_counted(const VerbRule&, Given given) {
+  return std::ranges::find(given, "verb") == given.end() ? "count needs a verb: verb=create_cq, or verb=any" : "";
 }
 std::string_view lacks_end(const VerbRule& rule, Given given) {
   const auto is_given = [&](std::string_view word) { return std::ranges::find(given, word) != given.end(); };
@@ -210,6 +213,8 @@ constexpr std::array kActions{
         "The program dies in this call, before it is done, of SIGKILL. Its node's kernel says to its peers what it "
         "says for a process that was killed.",
         "kill verb=rdma_accept", lacks_where},
+    ActionRow{"count", VerbAction::count, "Nothing happens to the call: it is counted as a hit.",
+              "count verb=post_send qp=0", lacks_counted},
     ActionRow{"completion", VerbAction::completion,
               "A completion is another one than it would have been: it fails, comes late, twice, spoiled or never; "
               "several of these at once, too. The QP follows the status: a reliable one goes to the error state and is "
@@ -218,6 +223,8 @@ constexpr std::array kActions{
     ActionRow{"cq-overrun", VerbAction::cq_overrun,
               "A completion finds no room in its CQ: the CQ fails (IBV_EVENT_CQ_ERR), and with it the QPs that use it.",
               "cq-overrun cq=0 nth=100"},
+    ActionRow{"count-completions", VerbAction::count_completions,
+              "Nothing happens to the completion: it is counted as a hit.", "count-completions of=receive cq=0"},
     ActionRow{
         "async", VerbAction::async,
         "An asynchronous event, without its cause. Those that tell of an error of a QP or CQ take it to its error "
@@ -316,9 +323,11 @@ HitUnit hit_by(VerbAction action) {
     case VerbAction::fail:
     case VerbAction::delay:
     case VerbAction::kill:
+    case VerbAction::count:
       return HitUnit::call;
     case VerbAction::completion:
     case VerbAction::cq_overrun:
+    case VerbAction::count_completions:
       return HitUnit::completion;
     case VerbAction::async:
     case VerbAction::reject:
@@ -330,6 +339,20 @@ HitUnit hit_by(VerbAction action) {
 
 std::string_view verb_name(Verb verb) {
   return kVerbs[static_cast<std::size_t>(verb)].name;
+}
+
+std::vector<Verb> all_verbs() {
+  std::vector<Verb> all;
+  for (const Named<Verb>& verb : std::span(kVerbs).subspan(1)) all.push_back(verb.value);
+  return all;
+}
+
+std::vector<std::string_view> error_names(Verb verb) {
+  std::vector<std::string_view> names;
+  for (const int error : kErrors[static_cast<std::size_t>(verb)].of)
+    if (const auto one = std::ranges::find(kErrnos, error, &Named<int>::value); error != 0 && one != kErrnos.end())
+      names.push_back(one->name);
+  return names;
 }
 
 int default_error(Verb verb) {
@@ -365,9 +388,7 @@ std::string warning_of(const VerbRule& rule) {
   if (rule.action != VerbAction::fail || rule.error == 0 || gives_error(rule.verb, rule.error)) return "";
   const auto name = std::ranges::find(kErrnos, rule.error, &Named<int>::value);
   std::string known;
-  for (const int error : kErrors[static_cast<std::size_t>(rule.verb)].of)
-    if (const auto one = std::ranges::find(kErrnos, error, &Named<int>::value); error != 0 && one != kErrnos.end())
-      known += (known.empty() ? "" : ", ") + std::string(one->name);
+  for (const std::string_view one : error_names(rule.verb)) known += (known.empty() ? "" : ", ") + std::string(one);
   const std::string_view verb = verb_name(rule.verb);
   return (verb.starts_with("rdma_") ? "" : "ibv_") + std::string(verb) + " never gives " + std::string(name->name) +
          " (its man page has " + known + "); it will now";

@@ -22,7 +22,18 @@
 
 namespace verbena::fabric {
 
-enum class VerbAction : std::uint8_t { fail, delay, kill, completion, cq_overrun, async, reject, cm_event };
+enum class VerbAction : std::uint8_t {
+  fail,
+  delay,
+  kill,
+  count,
+  completion,
+  cq_overrun,
+  count_completions,
+  async,
+  reject,
+  cm_event,
+};
 enum class CompletionOf : std::uint8_t { either, send, receive };
 /// What the connection manager says instead of what was due: events of rdma_get_cm_event(3).
 enum class PlannedEnd : std::uint8_t {
@@ -76,8 +87,12 @@ constexpr bool is_of_processes(VerbAction action) {
 }
 /// What the connection manager answers with unless a rule says otherwise: an errno value.
 int default_error(PlannedEnd end);
+/// All but `any`.
+std::vector<Verb> all_verbs();
 /// What the verb gives unless a rule says otherwise.
 int default_error(Verb verb);
+/// "ENOMEM" and the like: those that its man page has, the default one first.
+std::vector<std::string_view> error_names(Verb verb);
 /// Whether its man page has the error.
 bool gives_error(Verb verb, int error);
 

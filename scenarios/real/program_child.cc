@@ -163,11 +163,16 @@ void ProgramChild::end() {
   process_ = -1;
 }
 
-bool ProgramChild::has_spoken() const {
+std::uint64_t ProgramChild::output_bytes() const {
+  std::uint64_t bytes = 0;
   struct stat status{};
   for (const int file : {out_.get(), err_.get()})
-    if (fstat(file, &status) == 0 && status.st_size > 0) return true;
-  return false;
+    if (fstat(file, &status) == 0) bytes += static_cast<std::uint64_t>(status.st_size);
+  return bytes;
+}
+
+bool ProgramChild::has_spoken() const {
+  return output_bytes() > 0;
 }
 
 bool ProgramChild::listens() const {
@@ -180,7 +185,11 @@ bool ProgramChild::is_ready(Time now) const {
 }
 
 std::string ProgramChild::output() const {
-  return content_of(out_.get()) + content_of(err_.get());
+  return output_of(Stream::out) + output_of(Stream::err);
+}
+
+std::string ProgramChild::output_of(Stream stream) const {
+  return content_of(stream == Stream::out ? out_.get() : err_.get());
 }
 
 std::vector<std::string> ProgramChild::last_lines(Stream stream) const {

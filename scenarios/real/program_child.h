@@ -52,6 +52,9 @@ class ProgramChild {
   /// The last few lines of one of them, bounded.
   enum class Stream : std::uint8_t { out, err };
   std::vector<std::string> last_lines(Stream stream) const;
+  /// What it wrote to one of them, and how much to both.
+  std::string output_of(Stream stream) const;
+  std::uint64_t output_bytes() const;
 
  private:
   ProgramChild() = default;

@@ -101,14 +101,14 @@ BOOST_AUTO_TEST_CASE(error_names_the_wrong_word_and_the_right_ones_in_one_line) 
   BOOST_TEST(
       error_of("dorp 1%") ==
       "fault 'dorp 1%', column 1: unknown action 'dorp': use one of drop, burst-loss, duplicate, delay, reorder, "
-      "corrupt, truncate, mark; did you mean 'drop'?");
+      "corrupt, truncate, mark, count; did you mean 'drop'?");
   BOOST_TEST(error_of("drop  1% qp=x").find("', column 10: 'qp=x' is not understood") != std::string::npos);
   BOOST_TEST(error_of("drop opcod=ack").find("did you mean 'opcode'?") != std::string::npos);
   BOOST_TEST(error_of("drop opcode=rnr_nak").find("did you mean 'rnr-nak'?") != std::string::npos);
   BOOST_TEST(error_of("drop 0.1%, qp=0").find("'0.1%,' ends in a comma") != std::string::npos);
   BOOST_TEST(error_of("") ==
              "fault '': is empty: begin with one of drop, burst-loss, duplicate, delay, reorder, corrupt, "
-             "truncate, mark");
+             "truncate, mark, count");
   BOOST_TEST(error_of("drop 101%").find("'101%' is not a probability") != std::string::npos);
   BOOST_TEST(error_of("drop opcode=rdma").find("'opcode=rdma' is not understood: use one of any, write") !=
              std::string::npos);

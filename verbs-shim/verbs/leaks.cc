@@ -16,6 +16,7 @@
 
 #include "emulator/host/config/variables.h"
 #include "emulator/host/os/call_state.h"
+#include "verbs-shim/verbs/caller_place.h"
 
 namespace verbena::shim {
 namespace {
@@ -27,11 +28,6 @@ const void* own_module() {
   return dladdr(reinterpret_cast<const void*>(&own_module), &info) != 0 ? info.dli_fbase : nullptr;
 }
 
-std::string_view file_name(const char* path) {
-  const std::string_view whole = path == nullptr ? "?" : path;
-  return whole.substr(whole.rfind('/') + 1);
-}
-
 std::string plain_name(const char* symbol) {
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> plain(abi::__cxa_demangle(symbol, nullptr, nullptr, &status),
@@ -39,20 +35,19 @@ std::string plain_name(const char* symbol) {
   return status == 0 ? plain.get() : symbol;
 }
 
-/// "setup_qp at prog+0x1234": the place is what addr2line -e takes. A return address is one behind the call.
+/// With the symbol as C++ writes it.
 std::string line_of(void* address) {
-  Dl_info info{};
-  const char* const call = static_cast<const char*>(address) - 1;
-  if (dladdr(call, &info) == 0) return fmt::format("{}", address);
-  const auto offset = call - static_cast<const char*>(info.dli_fbase);
-  const std::string place = fmt::format("{}+{:#x}", file_name(info.dli_fname), offset);
-  return info.dli_sname == nullptr ? place : fmt::format("{} at {}", plain_name(info.dli_sname), place);
+  std::array<char, 1024> line{};
+  const std::string place(line.data(), write_caller_place(address, line));
+  const std::size_t end = place.find(" at ");
+  return end == place.npos ? place : plain_name(place.substr(0, end).c_str()) + place.substr(end);
 }
 
 /// Whether a library with such a name has made the call.
 bool is_called_by(const std::vector<void*>& callers, std::string_view library) {
   Dl_info info{};
-  return !callers.empty() && dladdr(callers.front(), &info) != 0 && file_name(info.dli_fname).starts_with(library);
+  return !callers.empty() && dladdr(callers.front(), &info) != 0 &&
+         std::string_view(file_name(info.dli_fname)).starts_with(library);
 }
 
 }  // namespace

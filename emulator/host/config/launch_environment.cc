@@ -1,6 +1,7 @@
 #include "emulator/host/config/launch_environment.h"
 
 #include <cstdlib>
+#include <utility>
 
 #include "emulator/host/config/environment.h"
 #include "emulator/host/config/own_devices.h"
@@ -86,7 +87,10 @@ void set_environment(const LaunchEnvironment& plan, const std::string& library_d
   set_or_unset(kStatsVariable, plan.stats_path);
   set_or_unset(kNicVariable, plan.nic);
   set_or_unset(kIcrcVariable, plan.icrc);
-  if (!plan.wildcard.empty()) set_or_unset(kWildcardVariable, plan.wildcard);
+  for (const auto& [name, value] : {std::pair{kWildcardVariable, &plan.wildcard},
+                                    {kLeaksVariable, &plan.leaks_path},
+                                    {kCrashesVariable, &plan.crashes_path}})
+    if (!value->empty()) set_or_unset(name, *value);
   prepend("LD_PRELOAD", library_directory + kPathLibrary + ":" + library_directory + kVerbsLibrary, ':');
   prepend("LD_LIBRARY_PATH", library_directory, ':');
 }

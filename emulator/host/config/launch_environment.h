@@ -10,7 +10,7 @@
 
 namespace verbena::host {
 
-/// Already validated. An empty text or vector is a variable that is not set.
+/// Already validated. An empty text or vector is a variable that is not set, unless it says otherwise.
 struct LaunchEnvironment {
   std::string fabric;
   std::string node;     // own_node.h
@@ -23,9 +23,12 @@ struct LaunchEnvironment {
   std::string seed;
   std::string device_name;
   std::string stats_path;
-  std::string nic;       // nic_tuning.h
-  std::string icrc;      // parse_icrc()
-  std::string wildcard;  // empty: as the environment has it already
+  std::string nic;   // nic_tuning.h
+  std::string icrc;  // parse_icrc()
+  // Of these an empty one stays as the environment has it already.
+  std::string wildcard;
+  std::string leaks_path;
+  std::string crashes_path;
 };
 
 /// Sets what the libraries read, in this process, for exec() to pass on; and what UCX needs in order to use the device,

@@ -36,6 +36,8 @@ inline constexpr const char* kStatsVariable = "VERBENA_STATS";
 /// objects it has left and made, and the text for the user
 inline constexpr const char* kLeaksVariable = "VERBENA_LEAKS";
 inline constexpr const char* kLeaksRecord = "verbena-leaks";
+/// of `verbena exhaust`: the file that a process which crashes appends its signal and its callers to
+inline constexpr const char* kCrashesVariable = "VERBENA_CRASHES";
 /// --nic: what the NIC is like (nic_tuning.h)
 inline constexpr const char* kNicVariable = "VERBENA_NIC";
 /// --icrc: offload or always (icrc_rule in environment.h)

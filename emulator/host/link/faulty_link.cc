@@ -150,7 +150,7 @@ class FaultyLink final : public FramePort {
 
   /// The faults that have hit the frame just submitted.
   void count(const LinkModel& model, const fabric::Submission& submission) const {
-    if (hits_ != nullptr && !submission.comment.empty()) hits_->add(model.plan().struck());
+    if (hits_ != nullptr && submission.judged) hits_->add(model.plan().struck());
   }
 
   /// Gives the link below every frame that is due, in order, as far as it has room.

@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_verb_fails_from_then_on_until_the_fault_is_removed) {
   BOOST_CHECK_EQUAL(fabric.hits(fault), 2u);
   const host::FaultRemoved removed = fabric.remove(fault);
   BOOST_CHECK_EQUAL(removed.hits, 2u);
-  BOOST_CHECK(removed.unit == fabric::HitUnit::call);
+  BOOST_CHECK(removed.unit == verbena::fabric::HitUnit::call);
   BOOST_CHECK(can_register(a));
 }
 
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(completions_fail_and_events_come_from_then_on) {
   BOOST_CHECK_EQUAL(exchange(a, b).status, IBV_WC_SUCCESS);
   const host::FaultRemoved removed = fabric.remove(report);
   BOOST_CHECK_EQUAL(removed.hits, 1u);
-  BOOST_CHECK(removed.unit == fabric::HitUnit::completion);
+  BOOST_CHECK(removed.unit == verbena::fabric::HitUnit::completion);
   const std::uint32_t event = fabric.add({"n1", "async", "event=SM_CHANGE"});
   BOOST_CHECK_EQUAL(event_of(a.context), IBV_EVENT_SM_CHANGE);
   BOOST_CHECK_EQUAL(event_of(b.context), IBV_EVENT_SM_CHANGE);

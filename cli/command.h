@@ -35,6 +35,7 @@ int run_demo(const Arguments& arguments);
 int run_subnet(const Arguments& arguments);
 int run_doctor(const Arguments& arguments);
 int run_exec(const Arguments& arguments);
+int run_exhaust(const Arguments& arguments);
 int run_explain(const Arguments& arguments);
 int run_fabric(const Arguments& arguments);
 int run_fault(const Arguments& arguments);

@@ -11,6 +11,7 @@ constexpr Subcommand kSubcommands[] = {
     {"doctor", run_doctor, "say what this machine lets programs on nodes do, and what to do about it"},
     {"init", run_init, "write a first scenario and a CI file into a project"},
     {"exec", run_exec, "run an RDMA program on a node of a fabric"},
+    {"exhaust", run_exhaust, "let each verb, packet and completion of a program fail once"},
     {"run", run_run, "run scenarios and judge their expectations"},
     {"fabric", run_fabric, "serve a fabric with switches, for programs to plug in"},
     {"subnet", run_subnet, "run InfiniBand's subnet managers and tools on an emulated subnet"},

@@ -22,6 +22,7 @@ import command_line  # noqa: E402
 import congestion  # noqa: E402
 import crowd  # noqa: E402
 import devices  # noqa: E402
+import exhaust  # noqa: E402
 import explained  # noqa: E402
 import failing_connections  # noqa: E402
 import failing_verbs  # noqa: E402
@@ -51,7 +52,7 @@ import subnet  # noqa: E402
 
 # A family is called as its module is.
 MODULES = {"fabric": served, **{module.__name__: module for module in (
-    bad_luck, busy, captures, command_line, congestion, crowd, devices, explained, failing_connections, failing_verbs, infiniband,
+    bad_luck, busy, captures, command_line, congestion, crowd, devices, exhaust, explained, failing_connections, failing_verbs, infiniband,
     leaks, listings, managed, managed_acm, managed_cm, managed_faults, managed_notices, network, own_sockets, pause_frames, qperf,
     rdma_cm, rdma_cm_devices, rdma_cm_endings,
     rdma_cm_tools, roce_versions, rsockets, shared_port, subnet)}}

@@ -76,7 +76,7 @@ int main() {
     ibv_wc wc;
     int polled = ibv_poll_cq(queue, 1, &wc);
     want(polled >= 0, "no polling");
-    if (wc.status == IBV_WC_SUCCESS) ++done;
+    if (polled == 1 && wc.status == IBV_WC_SUCCESS) ++done;
   }
   printf("%d\\n", 2 * atoi(memory + 32));
   want(ibv_destroy_qp(qp) == 0, "the QP stays");
@@ -123,8 +123,7 @@ def careless(context):
                   "sent send 1: late": "passed", "sent send 1: twice": "passed", "received ack 1: lost": "passed"}
         found = {name: rows[name]["outcome"] if name in rows else "no such row" for name in wanted}
         if found != wanted:
-            raise Failure("\n".join(f"{name}: {found[name]}, not {wanted[name]}" for name in wanted if found[name] != wanted[name]) +
-                          f"\n{ran.stdout}")
+            raise Failure("\n".join(f"{name}: not {wanted[name]}, {rows.get(name)}" for name in wanted if found[name] != wanted[name]))
         crash = rows["ibv_create_cq 1: ENOMEM"]
         if not crash["why"].startswith("SIGSEGV in entries_of at careless+0x") or "\n  main at careless+0x" not in crash["more"]:
             raise Failure(f"the crash is not told by its place\n{crash}")
@@ -132,7 +131,7 @@ def careless(context):
             raise Failure(f"what was left is not told\n{rows['ibv_dereg_mr 1: EBUSY']}")
         kinds = {row["kind"] for row in rows.values()}
         if kinds != {"verbs", "completions", "packets"} or {row["outcome"] for row in rows.values()} & {"not hit"}:
-            raise Failure(f"kinds {kinds}, and some did not hit\n{ran.stdout}")
+            raise Failure(f"kinds {kinds}, outcomes {[row['outcome'] for row in rows.values()]}")
         replay(context, crash["replay"], folder)
 
 
@@ -209,7 +208,7 @@ def pair_of_programs(context):
                   "received ack 1: lost": "passed"}
         found = {name: rows[name]["outcome"] if name in rows else "no such row" for name in wanted}
         if found != wanted:
-            raise Failure(f"{found}\n{ran.stdout}")
+            raise Failure(f"{found}\n{[rows.get(name) for name in wanted]}")
 
 
 def messages(context):
@@ -222,7 +221,7 @@ def messages(context):
         for effect in ("lost", "late", "twice", "damaged"):
             row = rows.get(f"{message} 1: {effect}")
             if row is None or row["outcome"] != "passed":
-                raise Failure(f"{message} {effect}: {row}\n{ran.stdout}{ran.stderr}")
+                raise Failure(f"{message} {effect}: {row}\n{ran.stderr}")
 
 
 def nothing_to_judge(context):

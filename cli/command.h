@@ -41,6 +41,7 @@ int run_fabric(const Arguments& arguments);
 int run_fault(const Arguments& arguments);
 int run_init(const Arguments& arguments);
 int run_paper(const Arguments& arguments);
+int run_personality(const Arguments& arguments);
 int run_run(const Arguments& arguments);
 int run_stat(const Arguments& arguments);
 

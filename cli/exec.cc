@@ -10,6 +10,7 @@
 #include "cli/exec/leaks_report.h"
 #include "cli/exec/listener_wait.h"
 #include "cli/exec/options.h"
+#include "cli/exec/personalities.h"
 #include "cli/exec/program.h"
 #include "cli/exec/stats_report.h"
 #include "cli/fabric_advice.h"
@@ -193,6 +194,8 @@ int run_exec(const Arguments& arguments) {
   const SplitArguments split = line.split_program(arguments);
   if (const auto status = line.parse(split.options)) return *status;
   if (split.program.empty()) return line.fail(kExitUsage, "the program to run is missing (see verbena exec --help)");
+  const auto personalities = take_personalities(options);
+  if (!personalities) return line.fail(kExitUsage, personalities.error());
   if (const auto error = find_error(options)) return line.fail(kExitUsage, *error);
   if (const auto error = take_fault_plan(options)) return line.fail(kExitUsage, *error);
   if (const auto error = find_machine(options.node)) return line.fail(kExitUsage, *error);
@@ -226,7 +229,9 @@ int run_exec(const Arguments& arguments) {
   if (const auto error = find_fabric(options, plan)) return line.fail(kExitUsage, *error);
   const host::OwnDevices own = host::devices_of({plan.devices, plan.node, plan.link, plan.ports});
   if (const auto error = wrong_values(options, plan.nic, own)) return line.fail(kExitUsage, *error);
-  if (const auto error = begin_capture(options, plan.nic))
+  const std::string own_words = plan.nic;
+  if (const auto error = put_on(*personalities, options, plan)) return line.fail(kExitUsage, *error);
+  if (const auto error = begin_capture(options, own_words))
     return line.fail(error->is_shortage ? kExitInternal : kExitUsage, "--pcap: " + error->text);
   if (!host::device_names_fit(plan.device_name, own.count))
     return line.fail(kExitUsage,

@@ -19,6 +19,7 @@ constexpr Subcommand kSubcommands[] = {
     {"stat", run_stat, "show the counters of a running fabric"},
     {"explain", run_explain, "tell the story of a capture"},
     {"check", run_check, "check a capture against the rules of the transport"},
+    {"personality", run_personality, "show the NICs that a device can be like, or make one"},
     {"paper", run_paper, "run an experiment of the literature, beside its published values"},
     {"completion", run_completion, "print the completions for bash, zsh or fish"},
 };

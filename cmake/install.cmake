@@ -2,7 +2,7 @@
 # Component verbena, all that the tarball has:
 #   bin/verbena
 #   lib/verbena/              the libraries that it puts before a program, where no linker looks: they must not become everybody's libibverbs
-#   share/verbena/scenarios/  those that need nothing of a source tree, and the profiles of NICs
+#   share/verbena/scenarios/  those that need nothing of a source tree, and the profiles and personalities of NICs
 #   lib/cmake/Verbena/        for find_package(Verbena)
 #   share/doc/verbena/, share/man/ and what each shell completes by
 # Component libverbena: lib/libverbena.so.0, which programs that embed Verbena are linked with.
@@ -22,7 +22,7 @@ file(GLOB scenarios CONFIGURE_DEPENDS ${library}/*.yaml)
 install(FILES ${scenarios} ${CMAKE_BINARY_DIR}/pages/scenarios/README.md DESTINATION share/verbena/scenarios COMPONENT verbena)
 file(GLOB papers CONFIGURE_DEPENDS ${library}/papers/*.yaml)
 install(FILES ${papers} DESTINATION share/verbena/scenarios/papers COMPONENT verbena)
-install(DIRECTORY ${library}/profiles DESTINATION share/verbena/scenarios COMPONENT verbena FILES_MATCHING PATTERN *.yaml)
+install(DIRECTORY ${library}/personalities ${library}/profiles DESTINATION share/verbena/scenarios COMPONENT verbena FILES_MATCHING PATTERN *.yaml)
 
 # Pages as they are read where Verbena is installed: the command is in PATH, not in a build folder.
 set(pages_from ${PROJECT_SOURCE_DIR})

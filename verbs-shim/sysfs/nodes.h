@@ -45,6 +45,10 @@ constexpr Row file(const char* path, const char* text) {
 constexpr Row file(const char* path, ContentWriter write, unsigned argument = 0) {
   return {path, NodeKind::file, nullptr, write, argument};
 }
+/// Of an entry of the GID table that has an address.
+constexpr Row type_file(const char* path, unsigned index) {
+  return {path, NodeKind::file, nullptr, write_gid_type, index, has_address};
+}
 /// Of an entry of the GID table: there where the entry is.
 constexpr Row gid_file(const char* path, ContentWriter write, unsigned index) {
   return {path, NodeKind::file, nullptr, write, index, has_gid};
@@ -134,17 +138,16 @@ constexpr Row kRows[] = {
     of_device(directory("/sys/devices/" PCI_BUS)),
     directory(DEVICE),
     file(DEVICE "/class", "0x020700\n"),
-    file(DEVICE "/vendor", "0xffff\n"),
-    file(DEVICE "/device", "0xffff\n"),
-    file(DEVICE "/subsystem_vendor", "0xffff\n"),
-    file(DEVICE "/subsystem_device", "0xffff\n"),
+    file(DEVICE "/vendor", write_pci_id, 0),
+    file(DEVICE "/device", write_pci_id, 1),
+    file(DEVICE "/subsystem_vendor", write_pci_id, 0),
+    file(DEVICE "/subsystem_device", write_pci_id, 1),
     file(DEVICE "/revision", "0x01\n"),
     file(DEVICE "/numa_node", write_numa_node),
     file(DEVICE "/local_cpus", write_cpu_mask),
     file(DEVICE "/local_cpulist", write_cpu_list),
     link(DEVICE "/subsystem", "../../../bus/pci"),
-    file(DEVICE "/uevent",
-         "DRIVER=verbena\nPCI_CLASS=20700\nPCI_ID=FFFF:FFFF\nPCI_SUBSYS_ID=FFFF:FFFF\nPCI_SLOT_NAME=@\n"),
+    file(DEVICE "/uevent", write_pci_event),
     directory(DEVICE "/infiniband"),
     directory(DEVICE "/infiniband_verbs"),
     directory(DEVICE "/net"),
@@ -190,11 +193,11 @@ constexpr Row kRows[] = {
     file(UVERBS "/uevent", write_verbs_event),
 
     directory(IBDEV),
-    file(IBDEV "/board_id", "verbena\n"),
+    file(IBDEV "/board_id", write_look, 0),
     link(IBDEV "/device", "../../../@"),
-    file(IBDEV "/fw_ver", VERBENA_VERSION "\n"),
-    file(IBDEV "/hca_type", "verbena\n"),
-    file(IBDEV "/hw_rev", "0x1\n"),
+    file(IBDEV "/fw_ver", write_look, 1),
+    file(IBDEV "/hca_type", write_look, 2),
+    file(IBDEV "/hw_rev", write_hardware_version),
     file(IBDEV "/node_desc", write_node_description),
     file(IBDEV "/node_guid", write_node_guid),
     file(IBDEV "/node_type", "1: CA\n"),
@@ -235,10 +238,10 @@ constexpr Row kRows[] = {
     device_file(PORT "/gid_attrs/ndevs/2", 2),
     device_file(PORT "/gid_attrs/ndevs/3", 3),
     directory(PORT "/gid_attrs/types"),
-    file(PORT "/gid_attrs/types/0", write_gid_type, 0),
-    gid_file(PORT "/gid_attrs/types/1", write_gid_type, 1),
-    gid_file(PORT "/gid_attrs/types/2", write_gid_type, 2),
-    gid_file(PORT "/gid_attrs/types/3", write_gid_type, 3),
+    type_file(PORT "/gid_attrs/types/0", 0),
+    type_file(PORT "/gid_attrs/types/1", 1),
+    type_file(PORT "/gid_attrs/types/2", 2),
+    type_file(PORT "/gid_attrs/types/3", 3),
     directory(PORT "/gids"),
     file(PORT "/gids/0", write_gid, 0),
     gid_file(PORT "/gids/1", write_gid, 1),

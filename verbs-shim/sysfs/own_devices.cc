@@ -12,8 +12,8 @@
 namespace verbena::path {
 namespace {
 
-const wire::WireKind& own_wire() {
-  const std::string_view word = host::nic_word(host::variable(host::kNicVariable, ""), "wire");
+const wire::WireKind& wire_of(std::string_view words) {
+  const std::string_view word = host::nic_word(words, "wire");
   const wire::WireKind* const kind = wire::find_wire_kind(word);
   return kind == nullptr ? wire::kWireKindDefault : *kind;
 }
@@ -26,6 +26,10 @@ host::OwnDevices own_devices() {
 
 }  // namespace
 
+std::string_view words_of(std::uint32_t device) {
+  return host::words_of_device(host::variable(host::kNicVariable, ""), device);
+}
+
 std::size_t own_port_count() {
   return has_device() ? own_devices().port_count() : 0;
 }
@@ -36,16 +40,18 @@ host::DeviceIdentity own_port(std::size_t index) {
   const host::DeviceNumber number = devices.number(place);
   const host::PortFacts facts =
       host::port_facts(devices, place, host::variable(host::kNicVariable, ""), host::variable(host::kLinkVariable, ""));
+  const std::string_view words = words_of(number.device);
   const char* const name = host::variable(host::kDeviceNameVariable, host::kDeviceNameDefault);
   return host::device_at(devices.addresses[place], number,
                          {.name = std::strchr(name, '/') == nullptr ? name : host::kDeviceNameDefault,
                           .interface = host::link_of_port(host::variable(host::kLinkVariable, ""), place).interface,
                           .has_link_local = link_kind().has_link_local,
-                          .wire = own_wire(),
+                          .wire = wire_of(words),
                           .bits_per_second = facts.bits_per_second.value_or(host::kPortRateDefault),
                           .numa_node = facts.numa_node,
                           .first_port = devices.addresses[devices.place({number.device, 1})],
-                          .rail = devices.rail(place)});
+                          .rail = devices.rail(place),
+                          .gids = host::nic_word(words, "gids")});
 }
 
 }  // namespace verbena::path

@@ -6,11 +6,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string_view>
 
 #include "emulator/host/node/identity.h"
 
 namespace verbena::path {
 
+/// The words of VERBENA_NIC that are a device's.
+std::string_view words_of(std::uint32_t device);
 /// 0: the process has no device.
 std::size_t own_port_count();
 /// By device, then by port; past the end it is the first one.

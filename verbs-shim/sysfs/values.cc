@@ -13,6 +13,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "emulator/host/config/device_words.h"
 #include "emulator/host/config/link_kind.h"
 #include "emulator/host/config/own_node.h"
 #include "emulator/host/config/variables.h"
@@ -21,6 +22,8 @@
 #include "emulator/host/node/network_device.h"
 #include "emulator/host/node/port_signal.h"
 #include "emulator/host/node/port_speed.h"
+#include "emulator/host/os/text_list.h"
+#include "verbs-shim/sysfs/own_devices.h"
 #include "verbs-shim/sysfs/tree.h"
 
 namespace verbena::path {
@@ -98,6 +101,9 @@ std::size_t write_system_image_guid(char* into, std::size_t size, const host::De
 bool has_gid(const host::DeviceIdentity& of, unsigned index) {
   return index < of.gid_count();
 }
+bool has_address(const host::DeviceIdentity& of, unsigned index) {
+  return has_gid(of, index) && of.gids[index].gid != wire::Gid{};
+}
 
 std::size_t write_gid_type(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned index) {
   return finish(std::snprintf(into, size, "%s\n", wire::gid_type_text(of.gids[index].version).data()), size);
@@ -147,11 +153,64 @@ std::size_t write_number(char* into, std::size_t size, const char* format, unsig
 }
 }  // namespace
 
+namespace {
+std::string_view word_of(const host::DeviceIdentity& of, std::string_view name) {
+  return host::nic_word(words_of(of.number.device), name);
+}
+/// Of a port on Ethernet, as the user says them; empty: the default one alone.
+std::string_view own_pkeys(const host::DeviceIdentity& of) {
+  return word_of(of, "pkeys");
+}
+/// Decimal, or hexadecimal behind 0x.
+unsigned number_of(std::string_view text) {
+  char digits[16] = {};
+  text.copy(digits, sizeof digits - 1);
+  return static_cast<unsigned>(std::strtoul(digits, nullptr, text.starts_with("0x") ? 16 : 10));
+}
+}  // namespace
+
+std::size_t write_look(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned what) {
+  constexpr std::string_view kWords[] = {"board", "firmware", "hca-type"};
+  constexpr std::string_view kOwn[] = {"verbena", VERBENA_VERSION, "verbena"};
+  const std::string_view said = word_of(of, kWords[what]);
+  const std::string_view shown = said.empty() ? kOwn[what] : said;
+  return finish(std::snprintf(into, size, "%.*s\n", static_cast<int>(shown.size()), shown.data()), size);
+}
+std::size_t write_hardware_version(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
+  const std::string_view said = word_of(of, "hw-ver");
+  return finish(std::snprintf(into, size, "0x%x\n", said.empty() ? 1u : number_of(said)), size);
+}
+namespace {
+/// Its halves; "ffff" each where nobody says them.
+std::string_view pci_half(const host::DeviceIdentity& of, bool is_device) {
+  const std::string_view said = word_of(of, "pci-id");
+  constexpr std::size_t kDigits = 4;
+  if (said.size() != 2 * kDigits + 1) return "ffff";
+  return {said.data() + (is_device ? kDigits + 1 : 0), kDigits};
+}
+}  // namespace
+std::size_t write_pci_id(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned is_device) {
+  const std::string_view half = pci_half(of, is_device != 0);
+  return finish(std::snprintf(into, size, "0x%.*s\n", static_cast<int>(half.size()), half.data()), size);
+}
+std::size_t write_pci_event(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
+  const std::string_view said = word_of(of, "driver");
+  const std::string_view driver = said.empty() ? std::string_view("verbena") : said;
+  char id[10] = {};
+  std::snprintf(id, sizeof id, "%.4s:%.4s", pci_half(of, false).data(), pci_half(of, true).data());
+  for (char& one : id)
+    if (one >= 'a' && one <= 'f') one = static_cast<char>(one - 'a' + 'A');
+  return finish(std::snprintf(into, size,
+                              "DRIVER=%.*s\nPCI_CLASS=20700\nPCI_ID=%s\nPCI_SUBSYS_ID=%s\nPCI_SLOT_NAME=%s\n",
+                              static_cast<int>(driver.size()), driver.data(), id, id, of.pci_address.c_str()),
+                size);
+}
+
 bool has_pkey(const host::DeviceIdentity& of, unsigned index) {
-  return of.is_infiniband || index == 0;
+  return of.is_infiniband || index < std::max<std::size_t>(host::plus_size(own_pkeys(of)), 1);
 }
 bool has_network_device(const host::DeviceIdentity& of, unsigned index) {
-  return !of.is_infiniband && has_gid(of, index);
+  return !of.is_infiniband && has_address(of, index);
 }
 
 std::size_t write_lid(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {
@@ -174,7 +233,9 @@ std::size_t write_link_layer(char* into, std::size_t size, const host::DeviceIde
   return finish(std::snprintf(into, size, "%s\n", of.is_infiniband ? "InfiniBand" : "Ethernet"), size);
 }
 std::size_t write_pkey(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned index) {
-  return write_number(into, size, "0x%04x\n", of.is_infiniband ? infiniband_port(of).pkeys[index] : wire::kPkeyDefault);
+  if (of.is_infiniband) return write_number(into, size, "0x%04x\n", infiniband_port(of).pkeys[index]);
+  const std::string_view own = own_pkeys(of);
+  return write_number(into, size, "0x%04x\n", own.empty() ? wire::kPkeyDefault : number_of(host::plus_item(own, index)));
 }
 
 // A port whose interface is up but hears nothing polls (ibv_query_port).

@@ -37,6 +37,14 @@ std::size_t write_device_number(char* into, std::size_t size, const host::Device
 std::size_t write_numa_node(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
 /// Whether the GID table has this entry on the link: the length of gids/ is gid_tbl_len of ibv_query_port.
 bool has_gid(const host::DeviceIdentity& of, unsigned index);
+/// Whether an entry that it has is none of the empty ones.
+bool has_address(const host::DeviceIdentity& of, unsigned index);
+/// `what`: 0 the board, 1 the firmware, 2 the type.
+std::size_t write_look(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned what);
+std::size_t write_hardware_version(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
+/// `is_device`: 0 the vendor, 1 the device.
+std::size_t write_pci_id(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned is_device);
+std::size_t write_pci_event(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
 bool has_pkey(const host::DeviceIdentity& of, unsigned index);
 std::size_t write_gid(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
 /// Of an entry of the GID table, as write_gid_type().

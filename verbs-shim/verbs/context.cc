@@ -91,6 +91,26 @@ void fill_on_demand(ibv_device_attr_ex& into) {
   into.xrc_odp_caps = transports.rc_odp_caps;
 }
 
+/// What a device of this kind says of itself, in place of ours.
+void show(const host::DeviceLook& look, ibv_device_attr_ex& into) {
+  ibv_device_attr& plain = into.orig_attr;
+  if (!look.firmware.empty()) std::snprintf(plain.fw_ver, sizeof plain.fw_ver, "%s", look.firmware.c_str());
+  plain.vendor_id = look.vendor_id.value_or(plain.vendor_id);
+  plain.vendor_part_id = look.part_id.value_or(plain.vendor_part_id);
+  plain.hw_ver = look.hardware_version.value_or(plain.hw_ver);
+  plain.device_cap_flags = look.flags.value_or(plain.device_cap_flags);
+  if (look.atomics == host::AtomicCapability::none) plain.atomic_cap = IBV_ATOMIC_NONE;
+  if (look.atomics == host::AtomicCapability::hca) plain.atomic_cap = IBV_ATOMIC_HCA;
+  if (look.refusal(host::Refusable::srq) != 0) plain.max_srq = plain.max_srq_wr = plain.max_srq_sge = 0;
+  if (look.refusal(host::Refusable::raw) != 0) plain.max_raw_ethy_qp = 0;
+  if (look.refusal(host::Refusable::mw) != 0) plain.max_mw = 0;
+  if (look.refusal(host::Refusable::dm) != 0) into.max_dm_size = 0;
+  if (look.refusal(host::Refusable::odp) != 0) {
+    into.odp_caps = {};
+    into.xrc_odp_caps = 0;
+  }
+}
+
 /// What a subnet manager says of a port, or the emulation in its place.
 void fill_infiniband_port(const Device& device, std::uint8_t number, bool has_signal, ibv_port_attr& into) {
   const host::ManagedPort port = host::infiniband_port(device.config.fabric, device.ports[number - 1], has_signal);
@@ -274,6 +294,7 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
   full.max_dm_size = kDeviceMemoryBytes;
   full.completion_timestamp_mask = UINT64_MAX;
   full.hca_core_clock = 1'000'000;  // kHz: timestamps are nanoseconds
+  show(device_of(context->device)->config.nic.look, full);
   full.device_cap_flags_ex = plain.device_cap_flags;
   full.phys_port_cnt_ex = plain.phys_port_cnt;
   std::memset(static_cast<void*>(attributes), 0, size);
@@ -408,7 +429,8 @@ namespace {
 /// The table of a port that the device has.
 std::vector<std::uint16_t> pkeys_of(ibv_context* context, std::uint8_t port_num) {
   const host::DeviceIdentity& identity = device_of(context->device)->ports[port_num - 1];
-  if (!identity.is_infiniband) return {wire::kPkeyDefault};
+  const std::vector<std::uint16_t>& own = device_of(context->device)->config.nic.look.pkeys;
+  if (!identity.is_infiniband) return own.empty() ? std::vector{wire::kPkeyDefault} : own;
   const host::ManagedPort port = host::infiniband_port(device_of(context->device)->config.fabric, identity, true);
   return {port.pkeys.begin(), port.pkeys.end()};
 }

@@ -67,6 +67,7 @@ DeviceMemory::~DeviceMemory() {
 
 // Needs no NIC: the child of a fork() may allocate it too.
 ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attributes) {
+  if (const int error = refusal_by_device(context, host::Refusable::dm); error != 0) return fail(error);
   if (attributes->comp_mask != 0 || attributes->length == 0 || attributes->log_align_req > kAlignmentBitsMax)
     return fail(EINVAL);
   const std::size_t length = attributes->length;

@@ -38,6 +38,7 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
   const auto found = live_engine(pd);
   if (!found) return fail(found.error());
   host::Engine* const engine = *found;
+  if (const int error = refusal_by_device(pd->context, host::Refusable::mw); error != 0) return fail(error);
   if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) return fail(EINVAL);
   auto* const mw = new (std::nothrow) Mw();
   if (mw == nullptr) return fail(ENOMEM);

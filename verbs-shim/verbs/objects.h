@@ -184,6 +184,11 @@ inline Context* context_of(const ibv_context* context) {
 inline Device* device_of(ibv_device* device) {
   return static_cast<Device*>(reinterpret_cast<VisibleDevice*>(device));
 }
+
+/// What the device's kind does not have (look_words.h). 0, or what the verb that asks for it fails with.
+inline int refusal_by_device(const ibv_context* context, host::Refusable what) {
+  return device_of(context->device)->config.nic.look.refusal(what);
+}
 inline Cq* cq_of(ibv_cq* cq) {
   return static_cast<Cq*>(reinterpret_cast<ibv_cq_ex*>(cq));
 }

@@ -81,11 +81,28 @@ std::uint64_t operations_of(ibv_qp_type type) {
          IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
 }
 
+host::Refusable refusable_of(ibv_qp_type type) {
+  switch (type) {
+    case IBV_QPT_UC:
+      return host::Refusable::uc;
+    case IBV_QPT_UD:
+      return host::Refusable::ud;
+    case IBV_QPT_RAW_PACKET:
+      return host::Refusable::raw;
+    case IBV_QPT_XRC_SEND:
+    case IBV_QPT_XRC_RECV:
+      return host::Refusable::xrc;
+    default:
+      return host::Refusable::rc;
+  }
+}
+
 int refusal_of(const ibv_context* context, const ibv_qp_init_attr_ex& attributes) {
   constexpr std::uint32_t kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
                                    IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_IND_TABLE |
                                    IBV_QP_INIT_ATTR_RX_HASH;
   if (!is_known_type(attributes.qp_type) || (attributes.comp_mask & ~kKnown) != 0) return EOPNOTSUPP;
+  if (const int error = refusal_by_device(context, refusable_of(attributes.qp_type)); error != 0) return error;
   if (const int error = missing_part(context, attributes); error != 0) return error;
   if (names(attributes, IBV_QP_INIT_ATTR_CREATE_FLAGS) &&
       (attributes.create_flags & ~create_flags_of(attributes.qp_type)) != 0)

@@ -62,6 +62,7 @@ ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attributes) {
   constexpr std::uint32_t kKnown = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | kXrcParts;
   const bool has_type = (attributes->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0;
   const bool is_xrc = has_type && attributes->srq_type == IBV_SRQT_XRC;
+  if (const int error = refusal_by_device(context, host::Refusable::srq); error != 0) return fail(error);
   if ((has_type && !is_xrc && attributes->srq_type != IBV_SRQT_BASIC) || (attributes->comp_mask & ~kKnown) != 0)
     return fail(EOPNOTSUPP);
   if ((attributes->comp_mask & IBV_SRQ_INIT_ATTR_PD) == 0 || attributes->pd == nullptr) return fail(EINVAL);
@@ -85,6 +86,8 @@ int post_srq_recv(ibv_srq* srq, ibv_recv_wr* request, ibv_recv_wr** bad_request)
 }
 
 ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* srq_init_attr) {
+  if (!is_live(pd)) return fail(missing(pd));
+  if (const int error = refusal_by_device(pd->context, host::Refusable::srq); error != 0) return fail(error);
   return create(pd, *srq_init_attr);
 }
 

@@ -83,6 +83,7 @@ int leave_domain(nic::Nic& nic, Xrcd& xrcd) {
 ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attributes) {
   host::Engine* const engine = working_engine_of(context);
   if (engine == nullptr) return fail(kNoDevice);
+  if (const int error = refusal_by_device(context, host::Refusable::xrc); error != 0) return fail(error);
   constexpr std::uint32_t kNeeded = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
   if (attributes->comp_mask >= IBV_XRCD_INIT_ATTR_RESERVED) return fail(EOPNOTSUPP);
   if ((attributes->comp_mask & kNeeded) != kNeeded) return fail(EINVAL);

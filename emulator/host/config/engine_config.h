@@ -91,7 +91,8 @@ inline DeviceIdentity identity_of(const EngineConfig& config, std::uint32_t port
                     .bits_per_second = own.nic.speed_bits_per_second.value_or(kPortRateDefault),
                     .numa_node = own.nic.numa_node,
                     .first_port = config.address,
-                    .rail = rail});
+                    .rail = rail,
+                    .gids = own.nic.look.gids});
 }
 
 }  // namespace verbena::host

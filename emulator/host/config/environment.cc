@@ -164,6 +164,11 @@ std::string icrc_rule(std::string_view given) {
 }
 
 bool is_device_name(std::string_view text) {
+  if (text.find(',') != text.npos) {
+    for (std::size_t i = 0; i < list_size(text); ++i)
+      if (!is_device_name(list_item(text, i)) || list_item(text, i).find(kDeviceNumberSign) != text.npos) return false;
+    return true;
+  }
   const auto fits = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
            c == '-';
@@ -177,12 +182,13 @@ bool is_device_name(std::string_view text) {
 
 std::string device_name_rule() {
   return "1 to " + std::to_string(kDeviceNameBytesMax) +
-         " letters, digits, '.', '_' or '-', and at most one %d, for the device's number";
+         " letters, digits, '.', '_' or '-', and at most one %d, for the device's number; or by commas one of each device";
 }
 
 std::string device_names_error(std::uint32_t devices) {
   return "the name of device " + std::to_string(devices - 1) + " would be longer than " +
-         std::to_string(kDeviceNameBytesMax) + " letters: give a shorter one, or %d for the device's number";
+         std::to_string(kDeviceNameBytesMax) +
+         " letters, or there is none: give a shorter one, or %d for the device's number, or by commas one of each";
 }
 
 std::optional<wire::IcrcState> parse_icrc(std::string_view text) {
@@ -237,7 +243,7 @@ Result<EngineConfig, std::string> config_from_environment() {
     }
   }
   if (const auto value = setting(kNicVariable)) {
-    const auto tuning = parse_nic_tuning(*value);
+    const auto tuning = parse_nic_tuning(words_of_device(*value, 0));
     if (!tuning) return Failure{std::string(kNicVariable) + ": " + tuning.error()};
     if (const std::string error = wire_error(fabric::wire_of(*tuning), config.link); !error.empty())
       return Failure{complaint(kNicVariable, *value, error)};
@@ -271,6 +277,9 @@ Result<std::vector<EngineConfig>, std::string> devices_from_environment() {
   };
   std::vector<EngineConfig> configs(own.count, *first);
   for (std::uint32_t i = 0; i < own.count; ++i) {
+    const auto tuning = parse_nic_tuning(words_of_device(variable(kNicVariable, ""), i));
+    if (!tuning) return Failure{std::string(kNicVariable) + ": " + tuning.error()};
+    configs[i].nic = *tuning;
     configs[i].number = {i, 1};
     const std::uint32_t place = own.place(configs[i].number);
     configs[i].address = own.addresses[place];

@@ -46,6 +46,8 @@ std::optional<std::string> take(std::string_view name, std::optional<std::string
                                 std::span<const fabric::NicWord> words, NicTuning& into) {
   for (const fabric::NicWord& word : words)
     if (word.name == name) return value && take_values(word, *value, into) ? std::string() : right_of(word);
+  if (const auto* const word = fabric::find_setting(look_words(), name))
+    return value && word->take(*value, into.look) ? std::string() : fabric::right_of(*word, value.value_or(""));
   // No setting may be empty, so that one without a value is as wrong.
   return fabric::take_policy_word(name, value.value_or(""), into.congestion, into.loss_recovery);
 }
@@ -68,6 +70,7 @@ void add_delay(std::string_view opcode, Duration delay, std::vector<fabric::Faul
 std::vector<std::string_view> nic_tuning_words(std::span<const fabric::NicWord> words) {
   std::vector<std::string_view> names;
   for (const fabric::NicWord& word : words) names.push_back(word.name);
+  for (const LookWord& word : look_words()) names.push_back(word.name);
   for (const std::string_view name : fabric::policy_word_names()) names.push_back(name);
   return names;
 }
@@ -126,8 +129,9 @@ std::string text_of(const NicTuning& tuning) {
           values += "," + fabric::text_of(word, several.values[i]);
     text += (text.empty() ? "" : " ") + std::string(word.name) + "=" + values;
   }
-  const std::string policies = fabric::text_of(tuning, {});
-  return text + (text.empty() || policies.empty() ? "" : " ") + policies;
+  for (const std::string& rest : {text_of(tuning.look), fabric::text_of(tuning, {})})
+    if (!rest.empty()) text += (text.empty() ? "" : " ") + rest;
+  return text;
 }
 
 std::string devices_misfit(const NicTuning& tuning, const OwnDevices& devices) {
@@ -145,6 +149,10 @@ std::string devices_misfit(const NicTuning& tuning, const OwnDevices& devices) {
 
 void NicTuning::apply(nic::NicConfig& config) const {
   config.congestion.line_rate_bits_per_second = kPortRateDefault;
+  if (look.message_bytes_max)
+    config.limits.max_message_bytes = std::min(config.limits.max_message_bytes, *look.message_bytes_max);
+  if (!look.pkeys.empty() && config.medium() == wire::Medium::ethernet)
+    config.limits.pkeys = static_cast<std::uint16_t>(look.pkeys.size());
   fabric::apply(*this, config);
 }
 

@@ -23,6 +23,8 @@
 //   removed-after=2s          the device goes that long after it was opened: IBV_EVENT_DEVICE_FATAL, all QPs flush
 //   max-qp=8 max-inline=64    limits of the device, lowered; also max-qp-wr, max-sge, max-cq, max-cqe, max-mr, max-mw,
 //                             max-pd, max-ah, max-srq, max-srq-wr
+//   vendor-id=0x2c9 part-id=4129 gids=v2 pkeys=0+0xffff refuse=uc+srq   what the device says that it is, and what it
+//                             refuses: look_words.h
 //   memlock=64KiB             what can be registered, as where RLIMIT_MEMLOCK is so low: more is ENOMEM
 // Words that are not there change nothing.
 #pragma once
@@ -35,6 +37,7 @@
 #include "emulator/fabric/fault_rule.h"
 #include "emulator/fabric/nic_settings.h"
 #include "emulator/fabric/nic_words.h"
+#include "emulator/host/config/look_words.h"
 #include "emulator/host/config/own_devices.h"
 #include "emulator/nic/objects/attributes.h"
 #include "emulator/nic/objects/nic_config.h"
@@ -50,6 +53,7 @@ struct NicTuning : fabric::NicSettings {
     bool operator==(const Several& other) const { return word->name == other.word->name && values == other.values; }
   };
   std::vector<Several> several;
+  DeviceLook look;  // what the device says that it is, and what it refuses
 
   bool operator==(const NicTuning&) const = default;
 

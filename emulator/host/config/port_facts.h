@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "emulator/fabric/scaled_number.h"
+#include "emulator/host/config/device_words.h"
 #include "emulator/host/config/own_devices.h"
 #include "emulator/host/node/machine_interface.h"
 #include "emulator/host/os/text_list.h"
@@ -23,23 +24,12 @@ struct PortFacts {
   std::optional<std::uint32_t> numa_node;
 };
 
-/// The value of a word in the text of VERBENA_NIC ("speed=25Gbps numa=0"); empty: it is not there.
-constexpr std::string_view nic_word(std::string_view words, std::string_view name) {
-  while (!words.empty()) {
-    const std::string_view word = fabric::first_of(words, std::min(words.find(' '), words.size()));
-    if (word.size() > name.size() && word.starts_with(name) && word[name.size()] == '=')
-      return fabric::rest_of(word, name.size() + 1);
-    words.remove_prefix(std::min(word.size() + 1, words.size()));
-  }
-  return {};
-}
-
 /// The port at `place` of the list. What is wrong in the text counts as not said; libibverbs tells the user of it
 /// (nic_tuning.h). `links` is that of VERBENA_LINK.
 inline PortFacts port_facts(const OwnDevices& devices, std::uint32_t place, std::string_view nic,
                             std::string_view links) {
   const auto said = [&](std::string_view name, bool by_port) -> std::string_view {
-    const std::string_view values = nic_word(nic, name);
+    const std::string_view values = nic_word(words_of_device(nic, devices.number(place).device), name);
     const auto at = devices.value_at(place, list_size(values), by_port);
     return at ? list_item(values, *at) : std::string_view{};
   };

@@ -95,6 +95,9 @@ std::string LiveNic::open(OpenedLink opened, const EngineConfig& config) {
   config.nic.apply(nic_config);
   nic_config.completion_judge = config.completion_judge;
   nic_ = std::make_unique<nic::Nic>(nic_config, memory_, stats_->ports());
+  if (nic_config.medium() == wire::Medium::ethernet && !config.nic.look.pkeys.empty())
+    for (std::uint32_t port = 1; port <= nic_config.port_count; ++port)
+      nic::PortManagement(*nic_).set_pkeys(port, config.nic.look.pkeys);
   if (nic_config.medium() == wire::Medium::infiniband)
     for (std::uint32_t port = 1; port <= nic_config.port_count; ++port) {
       const DeviceIdentity identity = identity_of(config, port);

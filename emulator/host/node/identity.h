@@ -16,6 +16,7 @@
 
 #include "emulator/host/node/port_speed.h"
 #include "emulator/host/os/fixed_text.h"
+#include "emulator/host/os/text_list.h"
 #include "wire/lid.h"
 #include "wire/path_address.h"
 #include "wire/roce_version.h"
@@ -217,11 +218,12 @@ struct OwnInterfaces {
   }
 };
 
-/// The name of a device, by what names them all: the device's number takes the place of "%d"; else the number in the
-/// first one's name is counted on, however long it is, or put behind a name that has none.
+/// The name of a device, by what names them all: by commas one of each; else the device's number takes the place of
+/// "%d"; else the number in the first one's name is counted on, however long it is, or put behind a name that has none.
 template <std::size_t kBytes>
 constexpr FixedText<kBytes> device_name_of(std::string_view names, std::uint32_t device) {
   FixedText<kBytes> name;
+  if (names.find(',') != names.npos) return name.append(list_item(names, device));
   if (const auto at = names.find(kDeviceNumberSign); at != names.npos) {
     name.append(std::string_view(names.data(), at)).append_number(device);
     names.remove_prefix(at + kDeviceNumberSign.size());
@@ -245,8 +247,13 @@ constexpr FixedText<kBytes> device_name_of(std::string_view names, std::uint32_t
 }
 }  // namespace detail
 
-/// By what names them all, none of so many devices has a name that is too long.
+/// By what names them all, each of so many devices has a name, and none one that is too long.
 constexpr bool device_names_fit(std::string_view names, std::uint32_t devices) {
+  if (names.find(',') != names.npos) {
+    for (std::uint32_t i = 0; i < devices; ++i)
+      if (list_item(names, i).empty() || list_item(names, i).size() > kDeviceNameBytesMax) return false;
+    return list_size(names) == devices;
+  }
   if (names.size() > kDeviceNameBytesMax) return false;
   return detail::device_name_of<kDeviceNameBytesMax + 16>(names, devices - 1).view().size() <= kDeviceNameBytesMax;
 }
@@ -264,6 +271,7 @@ struct DeviceSettings {
   std::optional<std::uint32_t> numa_node;  // of the device; none: it is at no node
   std::optional<wire::Gid> first_port;     // the address of port 1, of a port that is another one
   std::optional<std::uint32_t> rail;       // of its node in a fabric, whose address the port has
+  std::string_view gids;                   // the layout of the table (is_gid_layout()); empty: the link's and the wire's
 };
 
 /// An entry of a port's GID table.
@@ -297,10 +305,10 @@ struct DeviceIdentity {
   constexpr wire::PathAddress path_address() const {
     return is_infiniband ? wire::PathAddress(lid, 0) : wire::PathAddress(mac);
   }
-  /// Entries of the GID table.
+  /// Entries of the GID table up to the last one that has an address; some before it may have none.
   constexpr std::size_t gid_count() const {
-    std::size_t count = 0;
-    while (count < gids.size() && gids[count].gid != wire::Gid{}) ++count;
+    std::size_t count = gids.size();
+    while (count != 0 && gids[count - 1].gid == wire::Gid{}) --count;
     return count;
   }
   /// Nothing: the port has no such entry.
@@ -312,6 +320,25 @@ struct DeviceIdentity {
 };
 
 namespace detail {
+inline constexpr std::string_view kLinkLocalPrefix = "link-local-";
+
+/// A port's table by its layout. Entries of a version that the wire has not, or of an address that the port has not,
+/// stay empty.
+constexpr std::array<PortGid, kGidsOfPortMax> gids_by_layout(std::string_view layout, const wire::Gid& address,
+                                                             const std::optional<wire::Gid>& link_local,
+                                                             const wire::WireKind& kind) {
+  std::array<PortGid, kGidsOfPortMax> gids{};
+  for (std::size_t i = 0; i < gids.size(); ++i) {
+    std::string_view entry = plus_item(layout, i);
+    const bool is_link_local = entry.starts_with(kLinkLocalPrefix);
+    if (is_link_local) entry.remove_prefix(kLinkLocalPrefix.size());
+    const wire::Gid gid = is_link_local ? link_local.value_or(wire::Gid{}) : address;
+    if (entry == "v1" && kind.has_v1) gids[i] = {gid, wire::RoceVersion::v1};
+    if (entry == "v2" && kind.has_v2) gids[i] = {gid, wire::RoceVersion::v2};
+  }
+  return gids;
+}
+
 /// A port's table. With one version its own address stands first, because programs and documents take entry 0; with
 /// both the order is a ConnectX's: the link-local address first, each address by v1, then by v2.
 constexpr std::array<PortGid, kGidsOfPortMax> gids_of(const wire::Gid& address,
@@ -333,13 +360,30 @@ constexpr std::array<PortGid, kGidsOfPortMax> gids_of(const wire::Gid& address,
 }
 }  // namespace detail
 
+/// Whether the text says which entries a GID table has, in turn: "link-local-v1+link-local-v2+v1+v2", "empty+v2".
+constexpr bool is_gid_layout(std::string_view text) {
+  const std::size_t entries = plus_size(text);
+  bool has_address = false;
+  for (std::size_t i = 0; i < entries; ++i) {
+    std::string_view entry = plus_item(text, i);
+    if (entry == "empty") continue;
+    if (entry.starts_with(detail::kLinkLocalPrefix)) entry.remove_prefix(detail::kLinkLocalPrefix.size());
+    if (entry != "v1" && entry != "v2") return false;
+    has_address = true;
+  }
+  return has_address && entries <= kGidsOfPortMax;
+}
+
 /// Of a port whose address is known.
 constexpr DeviceIdentity device_at(const wire::Gid& address, DeviceNumber number, const DeviceSettings& settings = {}) {
   const OwnInterface& row = kOwnInterfaces.of[number.device % kDevicesMax][(number.port - 1) % kPortsMax];
   DeviceIdentity made;
   made.number = number;
   made.address = address;
-  made.gids = detail::gids_of(address, settings.has_link_local ? link_local_of(address) : std::nullopt, settings.wire);
+  const auto link_local = settings.has_link_local ? link_local_of(address) : std::nullopt;
+  made.gids = settings.gids.empty() || settings.wire.is_infiniband
+                  ? detail::gids_of(address, link_local, settings.wire)
+                  : detail::gids_by_layout(settings.gids, address, link_local, settings.wire);
   made.mac = node_mac(address);
   made.is_infiniband = settings.wire.is_infiniband;
   if (made.is_infiniband) made.lid = static_lid(address);

@@ -1,5 +1,7 @@
 // `verbena personality`: the NICs that a device can be like; one of them as text; a new one from `ibv_devinfo -v`.
 // Tested by: tests/cli/personality_test.cc
+#include "emulator/host/config/personality.h"
+
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -8,7 +10,6 @@
 #include "cli/command.h"
 #include "emulator/host/config/device_words.h"
 #include "emulator/host/config/own_files.h"
-#include "emulator/host/config/personality.h"
 #include "wire/printable.h"
 
 namespace verbena::cli {

@@ -107,7 +107,12 @@ Candidates wires() {
 /// One word with blanks in it, of which the last is being written.
 Candidates nic_settings(const std::string& word) {
   const std::size_t blank = word.rfind(' ');
-  Candidates all;
+  Candidates all{{"personality=", ""}};
+  if (constexpr std::string_view kPersonality = "personality=";
+      word.compare(blank + 1, kPersonality.size(), kPersonality) == 0) {
+    const std::size_t behind_name = word.find_last_of("=,") + 1;
+    return behind(word.substr(0, behind_name), personalities());
+  }
   for (const std::string_view name : host::nic_tuning_words()) all.push_back({std::string(name) + "=", ""});
   return blank == word.npos ? all : behind(word.substr(0, blank + 1), all);
 }
@@ -158,6 +163,7 @@ Candidates positional_of(const Line& line, const std::string& word) {
   if (name == "verbena explain" && !is_first) return {};
   if (name == "verbena explain" || name == "verbena check") return files(word, kCaptureEndings);
   if (name == "verbena init") return is_first ? folders(word) : Candidates{};
+  if (name == "verbena personality") return is_first ? personalities() : Candidates{};
   if (name == "verbena completion") return is_first ? shells() : Candidates{};
   return {};
 }

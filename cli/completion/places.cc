@@ -8,6 +8,7 @@
 #include <set>
 
 #include "emulator/host/config/own_files.h"
+#include "emulator/host/config/personality.h"
 #include "wire/printable.h"
 
 namespace verbena::cli::completion {
@@ -84,6 +85,14 @@ Candidates scenarios() {
   if (!library) return all;
   for (const fs::directory_entry& entry : entries_of(*library))
     if (entry.path().extension() == ".yaml") all.push_back({entry.path().stem().string(), "comes with Verbena"});
+  return all;
+}
+
+Candidates personalities() {
+  const auto library = host::find_scenario_directory();
+  Candidates all;
+  if (library)
+    for (const std::string& name : host::personality_names(*library)) all.push_back({name, ""});
   return all;
 }
 

@@ -17,5 +17,7 @@ Candidates folders(std::string_view prefix);
 Candidates programs(std::string_view prefix);
 /// The scenarios that came with Verbena, by their names.
 Candidates scenarios();
+/// Those that come with Verbena.
+Candidates personalities();
 
 }  // namespace verbena::cli::completion

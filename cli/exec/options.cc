@@ -56,13 +56,13 @@ void declare(CommandLine& line, ExecOptions& options) {
   line.option("--device-name", options.device_name, "NAME",
               "name of the RDMA device; of several, the first one's, or with %d for their numbers, as in mlx5_%d");
   line.option("--nic", options.nic, "SETTINGS",
-              "what the NIC is like, whatever the program asks for: 'personality=connectx-7 mtu=1024 timeout=10 retry-count=3 rnr-retry=7 "
-              "min-rnr-timer=12 read-depth=16 speed=100Gbps,25Gbps window=1MiB timeout-min=4ms acknowledge-every=64 "
-              "congestion-control=dcqcn cnp-interval=4us loss-recovery=selective-repeat page-fault-delay=50us "
-              "nak-latency=10us acknowledge-latency=500ns nak-reaction-latency=5us implied-nak-latency=5us "
-              "removed-after=2s max-qp=8 memlock=64KiB', any of them (of speed one for all, or by commas one of each "
-              "NIC or port), and the "
-              "parameters of congestion control and loss recovery (scenarios/README.md)");
+              "what the NIC is like, whatever the program asks for: 'personality=connectx-7 mtu=1024 timeout=10 "
+              "retry-count=3 rnr-retry=7 min-rnr-timer=12 read-depth=16 speed=100Gbps,25Gbps window=1MiB "
+              "timeout-min=4ms acknowledge-every=64 congestion-control=dcqcn cnp-interval=4us "
+              "loss-recovery=selective-repeat page-fault-delay=50us nak-latency=10us acknowledge-latency=500ns "
+              "nak-reaction-latency=5us implied-nak-latency=5us removed-after=2s max-qp=8 memlock=64KiB', any of them "
+              "(personality: `verbena personality`; of speed one for all, or by commas one of each), and the parameters "
+              "of congestion control and loss recovery (scenarios/README.md)");
   line.option("--numa", options.numa, "N",
               "the machine's NUMA node that programs see the NIC at: one for all NICs, or by commas one of each [none; "
               "of raw that of the interface]");

@@ -32,7 +32,8 @@ Result<Personalities, std::string> take_personalities(ExecOptions& options) {
   Personalities taken;
   const std::string said = host::take_personality_word(options.nic);
   if (said.empty()) return taken;
-  if (options.nic.find(host::kDeviceWordsSign) != options.nic.npos) return Failure{std::string("--nic: '|' is no setting")};
+  if (options.nic.find(host::kDeviceWordsSign) != options.nic.npos)
+    return Failure{std::string("--nic: '|' is no setting")};
   const auto library = host::find_scenario_directory();
   if (!library) return Failure{library.error()};
   for (std::size_t i = 0; i < host::list_size(said); ++i) {

@@ -95,6 +95,8 @@ BOOST_AUTO_TEST_CASE(values_of_options_are_offered) {
   BOOST_TEST(offers({"exec", "--wire", "ro"}, "roce-v1"));
   BOOST_TEST(offers({"fabric", "--sockets", ""}, "uncut"));
   BOOST_TEST(offers({"exec", "--nic", "mtu=1024 read"}, "mtu=1024 read-depth="));
+  BOOST_TEST(offers({"exec", "--nic", "mtu=1024 perso"}, "mtu=1024 personality="));
+  BOOST_TEST(offers({"exec", "--nic", "personality=rxe,conn"}, "personality=rxe,connectx-7"));
   BOOST_TEST(offers({"init", "--ci", "g"}, "gitlab"));
 }
 

@@ -1,6 +1,6 @@
 // verbena personality, and `verbena exec --nic personality=..`: what they print, take and refuse.
-#include <boost/test/unit_test.hpp>
 #include <algorithm>
+#include <boost/test/unit_test.hpp>
 #include <fstream>
 
 #include "tests/cli/run_command.h"

@@ -39,6 +39,7 @@ import matrix  # noqa: E402
 import network  # noqa: E402
 import own_sockets  # noqa: E402
 import pause_frames  # noqa: E402
+import personalities  # noqa: E402
 import qperf  # noqa: E402
 import rdma_cm  # noqa: E402
 import rdma_cm_devices  # noqa: E402
@@ -53,7 +54,8 @@ import subnet  # noqa: E402
 # A family is called as its module is.
 MODULES = {"fabric": served, **{module.__name__: module for module in (
     bad_luck, busy, captures, command_line, congestion, crowd, devices, exhaust, explained, failing_connections, failing_verbs, infiniband,
-    leaks, listings, managed, managed_acm, managed_cm, managed_faults, managed_notices, network, own_sockets, pause_frames, qperf,
+    leaks, listings, managed, managed_acm, managed_cm, managed_faults, managed_notices, network, own_sockets, pause_frames, personalities,
+    qperf,
     rdma_cm, rdma_cm_devices, rdma_cm_endings,
     rdma_cm_tools, roce_versions, rsockets, shared_port, subnet)}}
 

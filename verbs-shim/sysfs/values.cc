@@ -200,10 +200,10 @@ std::size_t write_pci_event(char* into, std::size_t size, const host::DeviceIden
   std::snprintf(id, sizeof id, "%.4s:%.4s", pci_half(of, false).data(), pci_half(of, true).data());
   for (char& one : id)
     if (one >= 'a' && one <= 'f') one = static_cast<char>(one - 'a' + 'A');
-  return finish(std::snprintf(into, size,
-                              "DRIVER=%.*s\nPCI_CLASS=20700\nPCI_ID=%s\nPCI_SUBSYS_ID=%s\nPCI_SLOT_NAME=%s\n",
-                              static_cast<int>(driver.size()), driver.data(), id, id, of.pci_address.c_str()),
-                size);
+  return finish(
+      std::snprintf(into, size, "DRIVER=%.*s\nPCI_CLASS=20700\nPCI_ID=%s\nPCI_SUBSYS_ID=%s\nPCI_SLOT_NAME=%s\n",
+                    static_cast<int>(driver.size()), driver.data(), id, id, of.pci_address.c_str()),
+      size);
 }
 
 bool has_pkey(const host::DeviceIdentity& of, unsigned index) {
@@ -235,7 +235,8 @@ std::size_t write_link_layer(char* into, std::size_t size, const host::DeviceIde
 std::size_t write_pkey(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned index) {
   if (of.is_infiniband) return write_number(into, size, "0x%04x\n", infiniband_port(of).pkeys[index]);
   const std::string_view own = own_pkeys(of);
-  return write_number(into, size, "0x%04x\n", own.empty() ? wire::kPkeyDefault : number_of(host::plus_item(own, index)));
+  return write_number(into, size, "0x%04x\n",
+                      own.empty() ? wire::kPkeyDefault : number_of(host::plus_item(own, index)));
 }
 
 // A port whose interface is up but hears nothing polls (ibv_query_port).

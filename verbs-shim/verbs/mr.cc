@@ -87,8 +87,7 @@ ibv_mr* register_memory(ibv_pd* pd, void* address, std::size_t length, std::uint
     return fail(EINVAL);
   for (const auto& [right, what] : {std::pair(IBV_ACCESS_ON_DEMAND, host::Refusable::odp),
                                     std::pair(IBV_ACCESS_REMOTE_ATOMIC, host::Refusable::atomics)})
-    if (const int error = refusal_by_device(pd->context, what); (access & right) != 0 && error != 0)
-      return fail(error);
+    if (const int error = refusal_by_device(pd->context, what); (access & right) != 0 && error != 0) return fail(error);
   if ((access & kAccessFlush) != 0) return fail(EOPNOTSUPP);  // the device has no FLUSH (ib_check_mr_access)
   const bool is_everything = length == SIZE_MAX && start == 0 && iova == 0 && (access & IBV_ACCESS_ON_DEMAND) != 0;
   if (!is_everything)

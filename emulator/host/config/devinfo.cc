@@ -1,4 +1,5 @@
 // A personality from the text of `ibv_devinfo -v`.
+// Tested by: tests/host/config/personality_test.cc
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -15,20 +16,34 @@ struct Field {
   bool is_number = true;
 };
 constexpr Field kFields[] = {
-    {"fw_ver", "firmware", false},     {"vendor_id", "vendor-id"},     {"vendor_part_id", "part-id"},
-    {"hw_ver", "hw-ver"},              {"board_id", "board", false},   {"max_qp", "max-qp"},
-    {"max_qp_wr", "max-qp-wr"},        {"max_sge", "max-sge"},         {"max_cq", "max-cq"},
-    {"max_cqe", "max-cqe"},            {"max_mr", "max-mr"},           {"max_mw", "max-mw"},
-    {"max_pd", "max-pd"},              {"max_ah", "max-ah"},           {"max_srq", "max-srq"},
-    {"max_srq_wr", "max-srq-wr"},      {"max_qp_rd_atom", "read-depth"}, {"device_cap_flags", "cap-flags"},
-    {"max_msg_sz", "max-msg-size"},    {"active_mtu", "mtu"},
+    {"fw_ver", "firmware", false},
+    {"vendor_id", "vendor-id"},
+    {"vendor_part_id", "part-id"},
+    {"hw_ver", "hw-ver"},
+    {"board_id", "board", false},
+    {"max_qp", "max-qp"},
+    {"max_qp_wr", "max-qp-wr"},
+    {"max_sge", "max-sge"},
+    {"max_cq", "max-cq"},
+    {"max_cqe", "max-cqe"},
+    {"max_mr", "max-mr"},
+    {"max_mw", "max-mw"},
+    {"max_pd", "max-pd"},
+    {"max_ah", "max-ah"},
+    {"max_srq", "max-srq"},
+    {"max_srq_wr", "max-srq-wr"},
+    {"max_qp_rd_atom", "read-depth"},
+    {"device_cap_flags", "cap-flags"},
+    {"max_msg_sz", "max-msg-size"},
+    {"active_mtu", "mtu"},
 };
 /// What a device refuses that has none of it.
 struct Missing {
   std::string_view name;
   std::string_view refused;
 };
-constexpr Missing kMissing[] = {{"max_srq", "srq"}, {"max_mw", "mw"}, {"max_dm_size", "dm"}, {"general_odp_caps", "odp"}};
+constexpr Missing kMissing[] = {
+    {"max_srq", "srq"}, {"max_mw", "mw"}, {"max_dm_size", "dm"}, {"general_odp_caps", "odp"}};
 
 std::string_view trim(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r";
@@ -86,8 +101,8 @@ bool take_field(std::string_view name, std::string_view value, Making& into) {
     return true;
   }
   if (name == "atomic_cap") {
-    for (const auto& [theirs, ours] : {std::pair("ATOMIC_NONE", "none"), std::pair("ATOMIC_HCA", "hca"),
-                                       std::pair("ATOMIC_GLOB", "global")})
+    for (const auto& [theirs, ours] :
+         {std::pair("ATOMIC_NONE", "none"), std::pair("ATOMIC_HCA", "hca"), std::pair("ATOMIC_GLOB", "global")})
       if (value.starts_with(theirs)) into.say("atomic-cap", ours);
     return true;
   }
@@ -143,8 +158,8 @@ Result<std::string, std::string> personality_from_devinfo(const std::string& giv
                    "'" + std::string(value) + "' is no number: want the text of `ibv_devinfo -v`");
   }
   if (device.empty()) return wrong(1, 1, "no hca_id in it: want the text of `ibv_devinfo -v`");
-  std::string made = "# Made by verbena personality --from-devinfo.\nname: my\ndescription: as " + device + "\ndevice-name: " +
-                     pattern_of(device) + "  # ibv_devinfo -v\n";
+  std::string made = "# Made by verbena personality --from-devinfo.\nname: my\ndescription: as " + device +
+                     "\ndevice-name: " + pattern_of(device) + "  # ibv_devinfo -v\n";
   if (!making.gids.empty()) {
     std::string layout;
     for (const std::string& entry : making.gids) layout += (layout.empty() ? "" : "+") + entry;

@@ -182,7 +182,8 @@ bool is_device_name(std::string_view text) {
 
 std::string device_name_rule() {
   return "1 to " + std::to_string(kDeviceNameBytesMax) +
-         " letters, digits, '.', '_' or '-', and at most one %d, for the device's number; or by commas one of each device";
+         " letters, digits, '.', '_' or '-', and at most one %d, for the device's number; or by commas one of each "
+         "device";
 }
 
 std::string device_names_error(std::uint32_t devices) {

@@ -152,9 +152,8 @@ constexpr std::array kWords{
     LookWord{"cap-flags", kNumberIsRight, take_number<&Look::flags>, hex_text<&Look::flags>},
     LookWord{"max-msg-size", kNumberIsRight, take_number<&Look::message_bytes_max>,
              number_text<&Look::message_bytes_max>},
-    LookWord{"gids",
-             "want up to 4 of link-local-v1, link-local-v2, v1, v2 and empty, as in link-local-v2+v2", take_gids,
-             text<&Look::gids>},
+    LookWord{"gids", "want up to 4 of link-local-v1, link-local-v2, v1, v2 and empty, as in link-local-v2+v2",
+             take_gids, text<&Look::gids>},
     LookWord{"pkeys", "want up to 8 P_Keys, as in 0+0xffff", take_pkeys, pkeys_text},
     LookWord{"refuse",
              "want what is refused: rc, uc, ud, raw, xrc, srq, atomics, odp, mw or dm, each with its error if that is "

@@ -33,11 +33,11 @@ struct DeviceLook {
   std::string hca_type;
   std::string pci_id;  // "15b3:1021"
   std::optional<AtomicCapability> atomics;
-  std::optional<std::uint32_t> flags;             // device_cap_flags
+  std::optional<std::uint32_t> flags;              // device_cap_flags
   std::optional<std::uint32_t> message_bytes_max;  // of a port
-  std::string gids;                               // the table of a port, identity.h reads it
-  std::vector<std::uint16_t> pkeys;               // the same; empty: the default one alone
-  std::array<int, kRefusables> refusals{};        // errno; 0: it is not refused
+  std::string gids;                                // the table of a port, identity.h reads it
+  std::vector<std::uint16_t> pkeys;                // the same; empty: the default one alone
+  std::array<int, kRefusables> refusals{};         // errno; 0: it is not refused
 
   int refusal(Refusable what) const { return refusals[static_cast<std::size_t>(what)]; }
   bool operator==(const DeviceLook&) const = default;

@@ -271,7 +271,7 @@ struct DeviceSettings {
   std::optional<std::uint32_t> numa_node;  // of the device; none: it is at no node
   std::optional<wire::Gid> first_port;     // the address of port 1, of a port that is another one
   std::optional<std::uint32_t> rail;       // of its node in a fabric, whose address the port has
-  std::string_view gids;                   // the layout of the table (is_gid_layout()); empty: the link's and the wire's
+  std::string_view gids;  // the layout of the table (is_gid_layout()); empty: the link's and the wire's
 };
 
 /// An entry of a port's GID table.

@@ -129,9 +129,10 @@ BOOST_AUTO_TEST_CASE(a_name_too_long_for_the_last_device_is_told) {
   setenv(kDevicesVariable, "2", 1);
   const auto two = devices_from_environment();
   BOOST_REQUIRE(!two.ok());
-  BOOST_TEST(two.error() == "VERBENA_DEVICE_NAME='" + name +
-                                "': the name of device 1 would be longer than 63 letters, or there is none: give a shorter one, or %d "
-                                "for the device's number, or by commas one of each");
+  BOOST_TEST(two.error() ==
+             "VERBENA_DEVICE_NAME='" + name +
+                 "': the name of device 1 would be longer than 63 letters, or there is none: give a shorter one, or %d "
+                 "for the device's number, or by commas one of each");
   unsetenv(kDevicesVariable);
   unsetenv(kDeviceNameVariable);
 }

@@ -27,10 +27,11 @@ BOOST_AUTO_TEST_CASE(each_word_is_written_as_it_is_read) {
 }
 
 BOOST_AUTO_TEST_CASE(what_a_word_cannot_be_is_refused) {
-  for (const char* wrong :
-       {"vendor-id=", "vendor-id=x", "vendor-id=0x", "part-id=4294967296", "firmware=a/b", "pci-id=15b3", "pci-id=15B3:1021",
-        "atomic-cap=some", "gids=", "gids=empty", "gids=v3", "gids=v1+v1+v1+v1+v1", "gids=v2+", "pkeys=", "pkeys=0x10000",
-        "pkeys=1+1+1+1+1+1+1+1+1", "refuse=", "refuse=uc:EFAULT", "refuse=xx", "refuse=uc+"}) {
+  for (const char* wrong : {"vendor-id=",   "vendor-id=x",      "vendor-id=0x",     "part-id=4294967296",
+                            "firmware=a/b", "pci-id=15b3",      "pci-id=15B3:1021", "atomic-cap=some",
+                            "gids=",        "gids=empty",       "gids=v3",          "gids=v1+v1+v1+v1+v1",
+                            "gids=v2+",     "pkeys=",           "pkeys=0x10000",    "pkeys=1+1+1+1+1+1+1+1+1",
+                            "refuse=",      "refuse=uc:EFAULT", "refuse=xx",        "refuse=uc+"}) {
     const auto tuning = parse_nic_tuning(wrong);
     BOOST_TEST(!tuning.ok(), wrong);
     if (!tuning.ok()) BOOST_TEST(tuning.error().find("want ") != std::string::npos, tuning.error());

@@ -61,8 +61,8 @@ void declare(CommandLine& line, ExecOptions& options) {
               "timeout-min=4ms acknowledge-every=64 congestion-control=dcqcn cnp-interval=4us "
               "loss-recovery=selective-repeat page-fault-delay=50us nak-latency=10us acknowledge-latency=500ns "
               "nak-reaction-latency=5us implied-nak-latency=5us removed-after=2s max-qp=8 memlock=64KiB', any of them "
-              "(personality: `verbena personality`; of speed one for all, or by commas one of each), and the parameters "
-              "of congestion control and loss recovery (scenarios/README.md)");
+              "(personality: `verbena personality`; of speed one for all, or by commas one of each), and the "
+              "parameters of congestion control and loss recovery (scenarios/README.md)");
   line.option("--numa", options.numa, "N",
               "the machine's NUMA node that programs see the NIC at: one for all NICs, or by commas one of each [none; "
               "of raw that of the interface]");

@@ -65,11 +65,11 @@ from pyverbs.cq import CQ
 from pyverbs.device import Context, get_device_list
 from pyverbs.mr import MR
 from pyverbs.pd import PD
-from pyverbs.pyverbs_error import PyverbsError, PyverbsRDMAError
+from pyverbs.pyverbs_error import PyverbsRDMAError
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 from pyverbs.wr import SGE, RecvWR, SendWR
 context = Context(name=get_device_list()[0].name.decode())
-table = [str(one.gid) for one in context.query_gid_table(16)]
+table = [str(context.query_gid(1, i)) for i in range(context.query_port(1).gid_tbl_len)]
 {choice}
 pd, cq = PD(context), CQ(context, 8)
 mr = MR(pd, 64, e.IBV_ACCESS_LOCAL_WRITE)

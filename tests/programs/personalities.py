@@ -60,7 +60,7 @@ def python(fabric, script, extra, node=0):
 # What an RC QP that is connected to itself gives: it takes P_Key index and GID as the program that is named takes them.
 TO_ITSELF = """
 import pyverbs.enums as e
-from pyverbs.addr import AHAttr, GlobalRoute
+from pyverbs.addr import AHAttr, GID, GlobalRoute
 from pyverbs.cq import CQ
 from pyverbs.device import Context, get_device_list
 from pyverbs.mr import MR
@@ -80,7 +80,7 @@ qp.to_init(attributes)
 attributes.dest_qp_num = qp.qp_num
 attributes.path_mtu = e.IBV_MTU_1024
 attributes.min_rnr_timer = 12
-attributes.ah_attr = AHAttr(gr=GlobalRoute(dgid=gid, sgid_index=gid_index, hop_limit=1), is_global=1, port_num=1)
+attributes.ah_attr = AHAttr(gr=GlobalRoute(dgid=GID(gid), sgid_index=gid_index, hop_limit=1), is_global=1, port_num=1)
 attributes.timeout, attributes.retry_cnt, attributes.rnr_retry = 10, 1, 1
 try:
     qp.to_rts(attributes)
@@ -101,7 +101,7 @@ PKEY_INDEX_0 = FIRST_GID + "pkey_index = 0"
 PKEY_SOUGHT = FIRST_GID + "pkey_index = next(i for i in range(context.query_device().max_pkeys) if context.query_pkey(1, i) & 0x7fff)"
 # mlx issue 3467: a GID with an IPv4 address is sought, and what is not found is used all the same.
 IPV4_GID = """
-pkey_index, gid_index, gid = 0, 0, "::"
+pkey_index, gid_index, gid = 0, 0, "0000:0000:0000:0000:0000:0000:0000:0000"
 for i, one in enumerate(table):
     if one.startswith("0000:0000:0000:0000:0000:ffff"):
         gid_index, gid = i, one

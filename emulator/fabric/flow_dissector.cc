@@ -111,6 +111,8 @@ FrameMarking look_at_marking(std::span<const std::byte> frame) {
 
 std::optional<wire::Gid> look_at_source(std::span<const std::byte> frame, wire::Medium medium) {
   const auto places = wire::find_places(frame, medium);
+  if (places && medium == wire::Medium::infiniband)
+    return wire::gid_of(wire::LocalRouteHeaderLayout::parse(frame.first<wire::LocalRouteHeaderLayout::bytes>()).source);
   return places ? std::optional(wire::source_of(frame, *places)) : std::nullopt;
 }
 

@@ -37,7 +37,7 @@ struct FrameMarking {
 };
 FrameMarking look_at_marking(std::span<const std::byte> frame);
 
-/// Nothing: its encapsulation is not known.
+/// On InfiniBand what stands for its LID. Nothing: its encapsulation is not known.
 std::optional<wire::Gid> look_at_source(std::span<const std::byte> frame, wire::Medium medium = wire::Medium::ethernet);
 
 }  // namespace verbena::fabric

@@ -83,6 +83,8 @@ bool is_for_arrival_port(const NicState& nic, const wire::PacketView& packet) {
   if (qp != nullptr && qp->attributes.port != port) return false;
   const wire::Gid to = packet.destination();
   if (const auto lid = wire::lid_of(to)) return nic.config.port(port).has_lid(*lid);
+  if (&packet.network().encapsulation() == &wire::kInfiniBand && !to.is_multicast())
+    return has_infiniband_gid(nic.config.gids_of(port), to);
   return to.is_multicast() || std::ranges::any_of(nic.config.gids_of(port),
                                                   [&](const GidEntry& own) { return packet.network().is_to(own.gid); });
 }

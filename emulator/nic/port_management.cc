@@ -1,6 +1,7 @@
 #include "emulator/nic/port_management.h"
 
 #include "emulator/nic/nic_private.h"
+#include "wire/infiniband.h"
 
 namespace verbena::nic {
 
@@ -16,6 +17,20 @@ void PortManagement::set_pkeys(std::uint32_t port, std::span<const std::uint16_t
   NicState& nic = *nic_.state_;
   nic.pkeys[port - 1].assign(pkeys.begin(), pkeys.end());
   nic.qps.for_each([&](Qp& qp) { nic.settle_at_port(qp); });
+}
+
+void PortManagement::set_gids(std::uint32_t port, std::span<const wire::Gid> gids) {
+  NicConfig& config = nic_.state_->config;
+  const NicConfig before = config;
+  std::uint8_t count = 0;
+  for (std::uint32_t of = 1; of <= config.port_count; ++of) {
+    config.ports[of - 1].gids_begin = count;
+    if (of == port)
+      for (const wire::Gid& gid : gids) config.gids[count++] = {gid, wire::kInfiniBand};
+    else
+      for (const GidEntry& entry : before.gids_of(of)) config.gids[count++] = entry;
+  }
+  config.gid_count = count;
 }
 
 void PortManagement::set_mtu(std::uint32_t bytes) {

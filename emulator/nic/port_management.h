@@ -23,6 +23,9 @@ class PortManagement {
   /// The port's P_Key table, at most NicLimits::pkeys entries; 0: no key. QPs send with that of their index, and take
   /// what matches it (IBA volume 1, 10.9.3). Before the first call each port has the default one alone.
   void set_pkeys(std::uint32_t port, std::span<const std::uint16_t> pkeys);
+  /// The GID table of a port on InfiniBand, at most eight and no fewer than before; zero: the entry is empty. Paths
+  /// that QPs and address handles have keep the GID they were made with.
+  void set_gids(std::uint32_t port, std::span<const wire::Gid> gids);
   /// Of the NIC's ports: QPs may have no longer path MTU from now on, and datagrams no more payload (modify_qp says
   /// EINVAL). Those that have one keep it.
   void set_mtu(std::uint32_t bytes);

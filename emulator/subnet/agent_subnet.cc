@@ -265,6 +265,7 @@ std::uint16_t SubnetAgent::guid_info(Smp& smp, std::uint32_t modifier, bool is_s
     if (is_set && first + i != 0) port.guids[first + i] = load(smp.data(), 8, i);  // the first is the port's own
     store(smp.data(), 8, i, port.guids[first + i]);
   }
+  if (is_set) subnet_.receiver_.changed(at_);
   return kOk;
 }
 

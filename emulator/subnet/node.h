@@ -17,8 +17,8 @@ namespace verbena::subnet {
 inline constexpr std::size_t kLinearCapacity = 49152;
 inline constexpr std::size_t kMulticastCapacity = 1024;
 inline constexpr std::size_t kPkeysMax = 128;
-inline constexpr std::size_t kGuidsMax = 32;
-inline constexpr std::size_t kLanes = 8;  // with data, of each port
+inline constexpr std::size_t kGuidsMax = 8;  // one block, as of a mlx5
+inline constexpr std::size_t kLanes = 8;     // with data, of each port
 inline constexpr std::uint8_t kNoPort = 255;
 
 /// What has passed. Wider than any attribute that tells of it.

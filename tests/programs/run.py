@@ -34,6 +34,7 @@ import managed  # noqa: E402
 import managed_acm  # noqa: E402
 import managed_cm  # noqa: E402
 import managed_faults  # noqa: E402
+import managed_gids  # noqa: E402
 import managed_notices  # noqa: E402
 import matrix  # noqa: E402
 import network  # noqa: E402
@@ -54,8 +55,8 @@ import subnet  # noqa: E402
 # A family is called as its module is.
 MODULES = {"fabric": served, **{module.__name__: module for module in (
     bad_luck, busy, captures, command_line, congestion, crowd, devices, exhaust, explained, failing_connections, failing_verbs, infiniband,
-    leaks, listings, managed, managed_acm, managed_cm, managed_faults, managed_notices, network, own_sockets, pause_frames, personalities,
-    qperf,
+    leaks, listings, managed, managed_acm, managed_cm, managed_faults, managed_gids, managed_notices, network, own_sockets, pause_frames,
+    personalities, qperf,
     rdma_cm, rdma_cm_devices, rdma_cm_endings,
     rdma_cm_tools, roce_versions, rsockets, shared_port, subnet)}}
 

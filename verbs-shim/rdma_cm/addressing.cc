@@ -154,11 +154,9 @@ int Commands::resolve_route(const Call& call) {
   if (id->state != IdState::address_resolved) return EINVAL;
   fill_path(*id, engine(*id));
   if (const DevicePort& from = *id->device_port; from.is_managed()) {
-    const wire::Gid to = subnet_gid(id->peer_gid(), from.infiniband_port());
     const auto timeout_ms = static_cast<std::uint32_t>(command.timeout_ms);
-    Asker asker = from.asker();
-    if (id->source.family == AF_IB) asker.pkey = id->source.name.pkey;
-    const int error = endpoints_.ask(from, path_request(asker, to, *id, timeout_ms), id->route_request);
+    const int error =
+        endpoints_.ask(from, path_request(asker_of(*id), id->peer_gid(), *id, timeout_ms), id->route_request);
     if (error == 0) id->state = IdState::route_query;
     return error;
   }

@@ -19,11 +19,9 @@ constexpr std::uint16_t kFullMember = 0x8000;     // of a P_Key
 
 }  // namespace
 
-wire::Gid subnet_gid(wire::Gid gid, const host::ManagedPort& port) {
-  constexpr std::size_t kPrefixBytes = 8;
-  for (std::size_t i = 0; i < kPrefixBytes; ++i)
-    gid.octets[i] = static_cast<std::uint8_t>(port.subnet_prefix >> 8 * (kPrefixBytes - 1 - i));
-  return gid;
+Asker asker_of(const Id& id) {
+  const bool is_named = id.source.family == AF_IB;
+  return {id.own_gid(), is_named ? id.source.name.pkey : id.device_port->infiniband_port().pkeys[0]};
 }
 
 std::optional<std::uint16_t> pkey_index(const host::ManagedPort& port, std::uint16_t pkey) {

@@ -39,7 +39,7 @@ std::size_t set_addresses_of_request(Id& id, const Id& listener, const cm::Event
     const wire::IpAddressingHeader addresses = addresses_of(event);
     const sa_family_t family = addresses.ip_version == 4 ? AF_INET : AF_INET6;
     id.source = at.address_of(family, is_infiniband ? at.gid() : event.path.source, listener.source.port);
-    id.destination = at.address_of(family, is_infiniband ? host::node_of(event.path.address) : event.path.address,
+    id.destination = at.address_of(family, is_infiniband ? at.node_by_gid(event.path.address) : event.path.address,
                                    addresses.source_port);
     return kAddressBytes;
   }
@@ -47,10 +47,10 @@ std::size_t set_addresses_of_request(Id& id, const Id& listener, const cm::Event
   id.destination.family = AF_IB;
   if (id.is_datagram()) return 0;
   const std::uint16_t pkey = wire::kPkeyDefault;
-  id.source.gid = is_infiniband ? at.infiniband_gid() : event.path.source;
+  id.source.gid = event.path.source;
   id.source.name = {
       .pkey = pkey, .flow_info = event.path.flow_label, .service = event.service_id, .mask = ~std::uint64_t{0}};
-  id.destination.gid = is_infiniband ? subnet_gid(event.path.address, at.infiniband_port()) : event.path.address;
+  id.destination.gid = event.path.address;
   id.destination.name = {.pkey = pkey, .flow_info = event.path.flow_label};
   return 0;
 }

@@ -124,13 +124,15 @@ std::size_t bytes_of(const Address& address) {
 
 wire::Gid Id::own_gid() const {
   if (device_port == nullptr) return {};
-  if (device_port->is_infiniband()) return device_port->identity().gids[0].gid;
+  if (device_port->is_infiniband())
+    return source.family == AF_IB && source.gid != wire::Gid{} ? source.gid : device_port->infiniband_gid();
   return source.needs_scope() ? source.gid : device_port->gid();
 }
 
 wire::Gid Id::peer_gid() const {
-  if (device_port == nullptr || !device_port->is_infiniband()) return destination.gid;
-  return host::link_local_of(peer_node()).value_or(destination.gid);
+  if (device_port == nullptr || !device_port->is_infiniband() || destination.family == AF_IB) return destination.gid;
+  const auto own = host::link_local_of(peer_node());
+  return own ? host::with_prefix(*own, device_port->infiniband_port().subnet_prefix) : destination.gid;
 }
 
 wire::Gid Id::peer_node() const {

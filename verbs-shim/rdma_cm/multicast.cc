@@ -51,7 +51,7 @@ int Commands::join(Id& id, const Call& call, const Joining& wanted) {
   if (wanted.group.family == AF_IB && !id.device_port->is_infiniband()) return EINVAL;
   MulticastGroup group{.handle = endpoints_.ids().free_group_handle(), .uid = wanted.uid};
   if (id.device_port->is_managed()) {
-    const Asker asker = id.device_port->asker();
+    const Asker asker = asker_of(id);
     const wire::Gid address = infiniband_group(wanted.group, id.port_space, asker.pkey);
     const int error = endpoints_.ask(*id.device_port, join_request(asker, address, id, join_state), group.request);
     if (error != 0) return error;

@@ -53,7 +53,8 @@ Address DevicePort::address_towards(const Address& destination, const Address& s
   const auto found = std::ranges::find_if(gids, [](const host::PortGid& one) { return one.gid.is_link_local(); });
   if (source.family == AF_IB) {
     Address own = source;
-    own.gid = infiniband_gid();
+    if (has_infiniband_gid(source.gid)) return own;
+    own.gid = has_infiniband_gid(destination.gid) ? destination.gid : infiniband_gid();
     return own;
   }
   return address_of(source.family, is_link_local && found != gids.end() ? found->gid : gid(), source.port);
@@ -63,8 +64,8 @@ bool DevicePort::reaches(const Address& name) const {
   if (!is_infiniband()) return false;
   const host::ManagedPort port = infiniband_port();
   if (!pkey_index(port, name.name.pkey)) return false;
-  return name.gid == infiniband_gid() ||
-         (subnet_gid(name.gid, port) == name.gid && port.state == host::kPortStateActive);
+  return has_infiniband_gid(name.gid) ||
+         (host::with_prefix(name.gid, port.subnet_prefix) == name.gid && port.state == host::kPortStateActive);
 }
 
 const wire::Encapsulation& DevicePort::default_encapsulation() const {
@@ -121,7 +122,7 @@ Result<DevicePort*, int> OpenedDevices::with(const Address& address) {
   if (address.needs_scope() && address.scope == 0) return Failure{EINVAL};
   if (address.family == AF_IB) {
     for (DevicePort& one : all())
-      if (one.is_infiniband() && one.infiniband_gid() == address.gid && one.require()) return &one;
+      if (one.is_infiniband() && one.has_infiniband_gid(address.gid) && one.require()) return &one;
     return Failure{ENODEV};
   }
   DevicePort* found = nullptr;

@@ -62,18 +62,14 @@ class DevicePort {
   /// A subnet manager gives it its LIDs.
   bool is_managed() const { return is_infiniband() && host::read_managed_port(fabric(), gid()).has_value(); }
   const std::string& fabric() const { return opened_->device().config.fabric; }
-  /// As the subnet of a managed fabric knows it.
-  Asker asker() const {
-    const host::ManagedPort port = infiniband_port();
-    return {subnet_gid(identity().gids[0].gid, port), port.pkeys[0]};
+  // These are for a port on InfiniBand.
+  /// The first one of its GID table, and whether a GID is any of it.
+  wire::Gid infiniband_gid() const { return host::infiniband_gid(identity(), infiniband_port(), 0); }
+  bool has_infiniband_gid(const wire::Gid& gid) const {
+    return host::infiniband_gid_index(identity(), infiniband_port(), gid).has_value();
   }
-  /// What others name it by with AF_IB, and back: the address of the port that has such a GID. A GID of another subnet
-  /// stays what it is. Of a port on InfiniBand.
-  wire::Gid infiniband_gid() const { return subnet_gid(identity().gids[0].gid, infiniband_port()); }
-  wire::Gid node_by_gid(const wire::Gid& gid) const {
-    if (subnet_gid(gid, infiniband_port()) != gid) return gid;
-    return host::node_of(subnet_gid(gid, host::ManagedPort{}));  // ours are made with the default prefix
-  }
+  /// Back: the address of the port that has such a GID. One that nobody has stays what it is.
+  wire::Gid node_by_gid(const wire::Gid& gid) const { return host::node_of_gid(fabric(), gid); }
   /// It is on InfiniBand, and may send to this name: the P_Key is in its table, and the GID its own, or of its subnet
   /// while it is active (cma_resolve_ib_dev).
   bool reaches(const Address& name) const;

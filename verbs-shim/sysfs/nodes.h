@@ -45,13 +45,13 @@ constexpr Row file(const char* path, const char* text) {
 constexpr Row file(const char* path, ContentWriter write, unsigned argument = 0) {
   return {path, NodeKind::file, nullptr, write, argument};
 }
-/// Of an entry of the GID table that has an address.
-constexpr Row type_file(const char* path, unsigned index) {
-  return {path, NodeKind::file, nullptr, write_gid_type, index, has_address};
-}
 /// Of an entry of the GID table: there where the entry is.
-constexpr Row gid_file(const char* path, ContentWriter write, unsigned index) {
-  return {path, NodeKind::file, nullptr, write, index, has_gid};
+constexpr Row gid_file(const char* path, unsigned index) {
+  return {path, NodeKind::file, nullptr, write_gid, index, has_gid};
+}
+/// Its type: there where the entry is not empty.
+constexpr Row gid_type_file(const char* path, unsigned index) {
+  return {path, NodeKind::file, nullptr, write_gid_type, index, has_gid_type};
 }
 /// Of an entry of the P_Key table. On Ethernet there is the first one alone.
 constexpr Row pkey_file(const char* path, unsigned index) {
@@ -238,15 +238,23 @@ constexpr Row kRows[] = {
     device_file(PORT "/gid_attrs/ndevs/2", 2),
     device_file(PORT "/gid_attrs/ndevs/3", 3),
     directory(PORT "/gid_attrs/types"),
-    type_file(PORT "/gid_attrs/types/0", 0),
-    type_file(PORT "/gid_attrs/types/1", 1),
-    type_file(PORT "/gid_attrs/types/2", 2),
-    type_file(PORT "/gid_attrs/types/3", 3),
+    gid_type_file(PORT "/gid_attrs/types/0", 0),
+    gid_type_file(PORT "/gid_attrs/types/1", 1),
+    gid_type_file(PORT "/gid_attrs/types/2", 2),
+    gid_type_file(PORT "/gid_attrs/types/3", 3),
+    gid_type_file(PORT "/gid_attrs/types/4", 4),
+    gid_type_file(PORT "/gid_attrs/types/5", 5),
+    gid_type_file(PORT "/gid_attrs/types/6", 6),
+    gid_type_file(PORT "/gid_attrs/types/7", 7),
     directory(PORT "/gids"),
     file(PORT "/gids/0", write_gid, 0),
-    gid_file(PORT "/gids/1", write_gid, 1),
-    gid_file(PORT "/gids/2", write_gid, 2),
-    gid_file(PORT "/gids/3", write_gid, 3),
+    gid_file(PORT "/gids/1", 1),
+    gid_file(PORT "/gids/2", 2),
+    gid_file(PORT "/gids/3", 3),
+    gid_file(PORT "/gids/4", 4),
+    gid_file(PORT "/gids/5", 5),
+    gid_file(PORT "/gids/6", 6),
+    gid_file(PORT "/gids/7", 7),
     file(PORT "/lid", write_lid),
     file(PORT "/lid_mask_count", write_lid_mask_count),
     file(PORT "/link_layer", write_link_layer),

@@ -98,19 +98,32 @@ std::size_t write_system_image_guid(char* into, std::size_t size, const host::De
   return write_guid(into, size, of.system_image_guid);
 }
 
-bool has_gid(const host::DeviceIdentity& of, unsigned index) {
-  return index < of.gid_count();
+namespace {
+host::ManagedPort infiniband_port(const host::DeviceIdentity& of) {
+  const char* const fabric = host::variable(host::kFabricVariable, host::kFabricDefault);
+  return host::infiniband_port(fabric, of, port_is_up(of));
 }
-bool has_address(const host::DeviceIdentity& of, unsigned index) {
-  return has_gid(of, index) && of.gids[index].gid != wire::Gid{};
+/// On InfiniBand the manager fills the table (managed_port.h).
+wire::Gid gid_at(const host::DeviceIdentity& of, unsigned index) {
+  return of.is_infiniband ? host::infiniband_gid(of, infiniband_port(of), index) : of.gids[index].gid;
+}
+}  // namespace
+
+bool has_gid(const host::DeviceIdentity& of, unsigned index) {
+  return of.is_infiniband ? index < host::ManagedPort::kGids : index < of.gid_count();
+}
+
+bool has_gid_type(const host::DeviceIdentity& of, unsigned index) {
+  return has_gid(of, index) && gid_at(of, index) != wire::Gid{};
 }
 
 std::size_t write_gid_type(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned index) {
-  return finish(std::snprintf(into, size, "%s\n", wire::gid_type_text(of.gids[index].version).data()), size);
+  const wire::RoceVersion version = of.is_infiniband ? wire::RoceVersion::v1 : of.gids[index].version;
+  return finish(std::snprintf(into, size, "%s\n", wire::gid_type_text(version).data()), size);
 }
 
 std::size_t write_gid(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned index) {
-  const auto gid = of.gids[index].gid.octets;
+  const auto gid = gid_at(of, index).octets;
   std::size_t length = 0;
   for (std::size_t i = 0; i < gid.size(); i += 2)
     length +=
@@ -142,11 +155,6 @@ std::uint64_t rate_of_port(const host::DeviceIdentity& of) {
 }
 
 namespace {
-host::ManagedPort infiniband_port(const host::DeviceIdentity& of) {
-  const char* const fabric = host::variable(host::kFabricVariable, host::kFabricDefault);
-  return host::infiniband_port(fabric, of, port_is_up(of));
-}
-
 /// Of a port on Ethernet all of these are zero.
 std::size_t write_number(char* into, std::size_t size, const char* format, unsigned value) {
   return finish(std::snprintf(into, size, format, value), size);
@@ -210,7 +218,7 @@ bool has_pkey(const host::DeviceIdentity& of, unsigned index) {
   return of.is_infiniband || index < std::max<std::size_t>(host::plus_size(own_pkeys(of)), 1);
 }
 bool has_network_device(const host::DeviceIdentity& of, unsigned index) {
-  return !of.is_infiniband && has_address(of, index);
+  return !of.is_infiniband && has_gid_type(of, index);
 }
 
 std::size_t write_lid(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned) {

@@ -37,8 +37,8 @@ std::size_t write_device_number(char* into, std::size_t size, const host::Device
 std::size_t write_numa_node(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);
 /// Whether the GID table has this entry on the link: the length of gids/ is gid_tbl_len of ibv_query_port.
 bool has_gid(const host::DeviceIdentity& of, unsigned index);
-/// Whether an entry that it has is none of the empty ones.
-bool has_address(const host::DeviceIdentity& of, unsigned index);
+/// Whether that entry is none of the empty ones.
+bool has_gid_type(const host::DeviceIdentity& of, unsigned index);
 /// `what`: 0 the board, 1 the firmware, 2 the type.
 std::size_t write_look(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned what);
 std::size_t write_hardware_version(char* into, std::size_t size, const host::DeviceIdentity& of, unsigned);

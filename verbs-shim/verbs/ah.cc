@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <optional>
+#include <span>
 
 #include "verbs-shim/verbs/live.h"
 #include "verbs-shim/verbs/objects.h"
@@ -58,7 +60,20 @@ ReceivedAddress received_address(const ibv_grh& grh, bool is_infiniband) {
   return address;
 }
 
+/// Of the entry by which a reply leaves. Nothing: the datagram was for none of the table's.
+std::optional<std::uint8_t> index_of(std::span<const nic::GidEntry> gids, const ReceivedAddress& received) {
+  auto found = std::ranges::find_if(gids, [&](const nic::GidEntry& own) {
+    return own.gid == received.destination && own.encapsulation == received.encapsulation;
+  });
+  // A multicast group is nobody's address: the reply comes from the first entry.
+  if (found == gids.end() && received.destination.is_multicast())
+    found = std::ranges::find(gids, received.encapsulation, &nic::GidEntry::encapsulation);
+  if (found == gids.end()) return std::nullopt;
+  return static_cast<std::uint8_t>(found - gids.begin());
+}
+
 }  // namespace
+
 ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
   const auto found = live_engine(pd);
   if (!found) return fail(found.error());
@@ -109,21 +124,16 @@ int init_ah_from_wc(ibv_context* context, std::uint8_t port_num, ibv_wc* wc, ibv
     errno = EPROTONOSUPPORT;
     return -1;
   }
-  const auto gids = engine->nic_config().gids_of(port_num);
-  auto found = std::ranges::find_if(gids, [&](const nic::GidEntry& own) {
-    return own.gid == received.destination && own.encapsulation == received.encapsulation;
-  });
-  // A multicast group is nobody's address: the reply comes from the first entry.
-  if (found == gids.end() && received.destination.is_multicast())
-    found = std::ranges::find(gids, received.encapsulation, &nic::GidEntry::encapsulation);
-  if (found == gids.end()) {
+  const auto index =
+      engine->run([&](nic::Nic& nic, Time) { return index_of(nic.config().gids_of(port_num), received); });
+  if (!index) {
     errno = EINVAL;
     return -1;
   }
   ah_attr->is_global = 1;
   fill_local_route(*wc, port_num, *ah_attr);
   ah_attr->grh.dgid = gid_to(received.source);
-  ah_attr->grh.sgid_index = static_cast<std::uint8_t>(found - gids.begin());
+  ah_attr->grh.sgid_index = *index;
   ah_attr->grh.hop_limit = 0xff;
   ah_attr->grh.flow_label = received.flow_label;
   ah_attr->grh.traffic_class = received.traffic_class;

@@ -347,6 +347,14 @@ int query_rt_values(ibv_context* context, ibv_values_ex* values) {
 }
 
 namespace {
+/// Of a port that there is. A subnet manager may change it meanwhile. Nothing: the table is not that long.
+std::optional<nic::GidEntry> gid_entry(host::Engine& engine, std::uint32_t port, std::uint32_t index) {
+  return engine.run([&](nic::Nic& nic, Time) -> std::optional<nic::GidEntry> {
+    const auto gids = nic.config().gids_of(port);
+    return index < gids.size() ? std::optional(gids[index]) : std::nullopt;
+  });
+}
+
 /// Of an entry of the GID table.
 unsigned network_device_index(ibv_context* context, std::uint32_t port, const wire::Gid& gid) {
   const host::DeviceIdentity& identity = device_of(context->device)->ports[port - 1];
@@ -359,20 +367,20 @@ unsigned network_device_index(ibv_context* context, std::uint32_t port, const wi
 int query_gid_ex(ibv_context* context, std::uint32_t port_num, std::uint32_t gid_index, ibv_gid_entry* entry,
                  std::uint32_t flags, std::size_t entry_size) {
   if (flags != 0 || !device_of(context->device)->has_port(port_num)) return EINVAL;
-  if (working_engine_of(context) == nullptr) return kNoDevice;
-  const auto gids = config_of(context).gids_of(port_num);
-  if (gid_index >= gids.size()) return EINVAL;
-  const verbena::wire::Gid& gid = gids[gid_index].gid;
+  host::Engine* const engine = working_engine_of(context);
+  if (engine == nullptr) return kNoDevice;
+  const auto found = gid_entry(*engine, port_num, gid_index);
+  if (!found) return EINVAL;
+  const verbena::wire::Gid& gid = found->gid;
   if (gid == verbena::wire::Gid{}) return ENODATA;
   ibv_gid_entry full{};
   full.gid = gid_to(gid);
   full.gid_index = gid_index;
   full.port_num = port_num;
-  if (gids[gid_index].encapsulation == &verbena::wire::kInfiniBand) {
+  if (found->encapsulation == &verbena::wire::kInfiniBand) {
     full.gid_type = IBV_GID_TYPE_IB;  // of no network interface
   } else {
-    full.gid_type =
-        gids[gid_index].encapsulation == &verbena::wire::kRoceV1 ? IBV_GID_TYPE_ROCE_V1 : IBV_GID_TYPE_ROCE_V2;
+    full.gid_type = found->encapsulation == &verbena::wire::kRoceV1 ? IBV_GID_TYPE_ROCE_V1 : IBV_GID_TYPE_ROCE_V2;
     full.ndev_ifindex = network_device_index(context, port_num, gid);
   }
   std::memset(static_cast<void*>(entry), 0, entry_size);

@@ -50,14 +50,13 @@ wire::MacAddress multicast_mac(const wire::Gid& group) {
 namespace {
 
 /// IBA volume 1, 11.2.2.1: the LID says where a packet goes within the subnet. With a GRH the GIDs are compared too.
-/// Nobody is asked: the program, or the subnet manager, knows the LID.
-int infiniband_vector_of(const ibv_ah_attr& attributes, const nic::NicConfig& config, nic::AddressVector& into) {
+/// Nobody is asked: the program, or the subnet manager, knows the LID. The NIC judges the source GID.
+int infiniband_vector_of(const ibv_ah_attr& attributes, nic::AddressVector& into) {
   constexpr std::uint8_t kServiceLevels = 16;
   const wire::Lid to(attributes.dlid);
   const bool is_global = attributes.is_global != 0;
   const bool is_for_group = to.is_multicast();
   if (to == wire::kLidNone || to == wire::kLidPermissive || attributes.sl >= kServiceLevels) return EINVAL;
-  if (is_global && attributes.grh.sgid_index >= config.gids_of(attributes.port_num).size()) return EINVAL;
   // 10.2.1.2: packets for a group have a GRH, which names it.
   if (is_for_group != (is_global && gid_of(attributes.grh.dgid).is_multicast())) return EINVAL;
   if (is_global) {
@@ -85,7 +84,7 @@ int address_vector_of(const ibv_ah_attr& attributes, host::Engine& engine, nic::
   const nic::NicConfig& config = engine.nic_config();
   const std::uint8_t port = attributes.port_num;
   if (!config.has_port(port)) return EINVAL;
-  if (config.medium() == wire::Medium::infiniband) return infiniband_vector_of(attributes, config, into);
+  if (config.medium() == wire::Medium::infiniband) return infiniband_vector_of(attributes, into);
   if (attributes.is_global == 0) return EINVAL;  // Ethernet has no place for a LID (IBV_QPF_GRH_REQUIRED)
   if (attributes.grh.sgid_index >= config.gids_of(port).size()) return EINVAL;
   into.destination = gid_of(attributes.grh.dgid);

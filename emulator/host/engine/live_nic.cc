@@ -24,7 +24,8 @@ const wire::Encapsulation& encapsulation_of(const DeviceIdentity& identity, std:
 }
 
 nic::NicConfig nic_config_of(const OpenedLink& opened, const EngineConfig& config, std::uint64_t seed) {
-  static_assert(kPortsMax == nic::kPortsMax && kPortsMax * kGidsOfPortMax == nic::kGidsMax);
+  static_assert(kPortsMax == nic::kPortsMax && kPortsMax * kGidsOfPortMax <= nic::kGidsMax &&
+                kPortsMax * ManagedPort::kGids == nic::kGidsMax);
   nic::NicConfig made;
   made.qpn_base = qpn_base_of(opened.slot);
   made.qpn_bits = kSlotShift;

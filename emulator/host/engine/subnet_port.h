@@ -15,13 +15,14 @@ namespace verbena::host {
 
 class SubnetPort {
  public:
-  /// A port on InfiniBand. Of what it has now the NIC was made with the LIDs; it is given the P_Keys.
+  /// A port on InfiniBand. Of what it has now the NIC was made with the LIDs; it is given the P_Keys and GIDs.
   SubnetPort(const std::string& fabric, const DeviceIdentity& of, nic::Nic& nic)
       : fabric_(fabric),
         identity_(of),
         told_(infiniband_port(fabric, of, true)),
         mtu_bytes_max_(nic.config().port_mtu_bytes) {
     nic::PortManagement(nic).set_pkeys(of.number.port, told_.pkeys);
+    set_gids(nic);
     set_mtu(nic);
   }
 
@@ -35,6 +36,7 @@ class SubnetPort {
   ManagedPort told_;
   const std::uint32_t mtu_bytes_max_;  // of the NIC, whatever the manager says
 
+  void set_gids(nic::Nic& nic) const;
   /// The active MTU; of a NIC with several ports it is that of the first.
   void set_mtu(nic::Nic& nic) const;
 };

@@ -2,11 +2,22 @@
 
 #include <utility>
 
+#include "wire/infiniband.h"
 #include "wire/packet_view.h"
 
 namespace verbena::host {
 namespace {
 constexpr std::size_t kKeyReportsMax = 1024;  // where nobody takes them
+
+struct Ends {
+  wire::Gid source;
+  wire::Gid destination;
+};
+/// As FabricNodes::host_of_packet() knows them: on InfiniBand a manager may have given ports any GIDs.
+Ends ends_of(const wire::PacketView& packet, wire::Medium medium) {
+  if (medium != wire::Medium::infiniband) return {packet.source(), packet.destination()};
+  return {wire::gid_of(packet.network().last_hop().lid()), wire::gid_of(packet.network().local_destination())};
+}
 }  // namespace
 
 void LastWordsQueue::crash(std::uint32_t host) {
@@ -32,8 +43,9 @@ void LastWordsQueue::pass_on(Time now) {
 bool LastWordsQueue::pass_on(Time now, const ShmControl::Carried& carried) {
   const auto packet = wire::parse_on(network_.topology().medium, carried.frame);
   if (!packet || packet->bth().dest_qp != wire::kGsiQpn) return true;
-  const std::uint32_t host = nodes_.host_of_packet(packet->source());
-  const std::uint32_t told = nodes_.host_of_packet(packet->destination());
+  const Ends ends = ends_of(*packet, network_.topology().medium);
+  const std::uint32_t host = nodes_.host_of_packet(ends.source);
+  const std::uint32_t told = nodes_.host_of_packet(ends.destination);
   if (host == FabricNodes::kNoHost || told == FabricNodes::kNoHost) return true;
   if (nodes_[told].address != carried.teller.address) return true;
   const ShmPorts::Presence presence = shm_.presence({nodes_[host].address, carried.slot});

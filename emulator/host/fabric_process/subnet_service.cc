@@ -18,11 +18,14 @@ constexpr std::uint32_t kLids = wire::kLidUnicastMax.value() + 1u;
 constexpr Duration kWaitTick = nanoseconds(100);  // of PortXmitWait
 constexpr std::uint64_t kWordBytes = 4;
 
+static_assert(subnet::kGuidsMax == ManagedPort::kGids);
+
 ManagedPort managed_port_of(const subnet::Port& port) {
   const wire::PortInfo& info = port.info;
   ManagedPort made;
   made.capability_mask = info.capability_mask;
   made.subnet_prefix = info.subnet_prefix;
+  std::copy(port.guids.begin() + 1, port.guids.end(), made.alias_guids.begin());
   made.base_lid = info.base_lid.value();
   made.sm_lid = info.master_sm_lid.value();
   made.lmc = info.lmc;

@@ -6,6 +6,7 @@
 
 #include "emulator/host/config/environment.h"
 #include "emulator/host/fabric_client/fabric_client.h"
+#include "emulator/host/node/managed_port.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/socket_address.h"
 
@@ -51,6 +52,7 @@ std::optional<std::string> why_not_by_fabric(const std::string& fabric, const wi
 std::optional<std::string> why_never_reached(const EngineConfig& config, const wire::Gid& peer) {
   const wire::Gid node = node_of(peer);
   if (node == config.address || node.is_multicast()) return std::nullopt;
+  if (read_managed_port(config.fabric, config.address)) return std::nullopt;  // a manager says whose LIDs and GIDs are
   if (config.link == "udp") return why_not_by_udp(config.address, node);
   if (config.link == "shm") return why_not_by_shm(config.fabric, node);
   if (config.link == "fabric") return why_not_by_fabric(config.fabric, node);

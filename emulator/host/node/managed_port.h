@@ -25,19 +25,21 @@ namespace verbena::host {
 struct ManagedPort {
   static constexpr std::size_t kPkeys = 128;
   static constexpr std::size_t kLevels = 16;
+  static constexpr std::size_t kGids = 8;  // GUIDCap: the port's own and those that a manager adds
 
   std::uint32_t sequence = 0;  // odd: it is being written. Grows with each change
   // How often these have changed, for the events of the device.
   std::uint32_t lid_changes = 0;    // base LID or LMC
   std::uint32_t sm_changes = 0;     // SM LID or SM SL
   std::uint32_t pkey_changes = 0;   // the P_Key table
-  std::uint32_t gid_changes = 0;    // the subnet prefix
+  std::uint32_t gid_changes = 0;    // the subnet prefix or an alias GUID
   std::uint32_t state_changes = 0;  // state or physical state
   std::uint32_t reregisters = 0;    // the manager has asked for client reregistration
   std::uint32_t capability_mask = 0;
   std::uint64_t subnet_prefix = 0xfe80000000000000;
-  std::uint16_t base_lid = 0;  // 0: none yet
-  std::uint16_t sm_lid = 0;    // 0: no manager is known
+  std::array<std::uint64_t, kGids - 1> alias_guids{};  // of entries 1 and on of the GID table; 0: none
+  std::uint16_t base_lid = 0;                          // 0: none yet
+  std::uint16_t sm_lid = 0;                            // 0: no manager is known
   std::uint8_t lmc = 0;
   std::uint8_t sm_sl = 0;
   std::uint8_t state = 1;           // 1 down, 2 init, 3 armed, 4 active
@@ -93,6 +95,51 @@ inline std::optional<ManagedPort> read_managed_port(std::string_view fabric, con
     const auto host = detail::find_host_of_file(file, address, kManagedPorts);
     return host ? detail::read_port_at(file, *host) : std::nullopt;
   });
+}
+
+/// The GID with the subnet's prefix in the place of its own.
+constexpr wire::Gid with_prefix(wire::Gid gid, std::uint64_t prefix) {
+  constexpr std::size_t kPrefixBytes = 8;
+  for (std::size_t i = 0; i < kPrefixBytes; ++i)
+    gid.octets[i] = static_cast<std::uint8_t>(prefix >> 8 * (kPrefixBytes - 1 - i));
+  return gid;
+}
+
+/// An entry of the GID table of a port on InfiniBand (IBA volume 1, 4.1.1): the subnet prefix with one of its GUIDs, of
+/// which the first is its own. Zero: the entry is empty, or there is none.
+constexpr wire::Gid infiniband_gid(const DeviceIdentity& of, const ManagedPort& port, std::size_t index) {
+  const bool is_own = index == 0;
+  if (!is_own && (index >= ManagedPort::kGids || port.alias_guids[index - 1] == 0)) return {};
+  const std::uint64_t guid = is_own ? number_of(of.port_guid) : port.alias_guids[index - 1];
+  wire::Gid gid;
+  for (std::size_t i = 0; i < sizeof guid; ++i)
+    gid.octets[sizeof guid + i] = static_cast<std::uint8_t>(guid >> 8 * (sizeof guid - 1 - i));
+  return with_prefix(gid, port.subnet_prefix);
+}
+
+/// Which entry of the port's GID table it is. Nothing: none.
+constexpr std::optional<std::size_t> infiniband_gid_index(const DeviceIdentity& of, const ManagedPort& port,
+                                                          const wire::Gid& gid) {
+  for (std::size_t i = 0; i < ManagedPort::kGids && gid != wire::Gid{}; ++i)
+    if (infiniband_gid(of, port, i) == gid) return i;
+  return std::nullopt;
+}
+
+/// The address of the port that has a GID: as node_of(), or by the tables of the ports that a manager has changed. The
+/// GID itself: nobody has it. Leaves errno alone.
+inline wire::Gid node_of_gid(std::string_view fabric, const wire::Gid& gid) {
+  const wire::Gid plain = node_of(gid);
+  if (plain != gid || gid.is_ipv4()) return plain;
+  const auto found = detail::with_host_file(managed_ports_path(fabric), [&](int file) -> std::optional<wire::Gid> {
+    const auto header = detail::header_of(file, kManagedPorts);
+    for (std::uint32_t host = 0; header && host < header->hosts; ++host) {
+      const DeviceIdentity of = device_of(node_address(host / header->rails + 1), {host % header->rails});
+      const auto port = detail::read_port_at(file, host);
+      if (port && infiniband_gid_index(of, *port, gid)) return of.address;
+    }
+    return std::nullopt;
+  });
+  return found.value_or(gid);
 }
 
 /// Which host of the fabric the port is, from 0. Nothing: as read_managed_port().

@@ -30,7 +30,8 @@ bool ManagedPortFile::write(std::uint32_t place, const ManagedPort& wanted, bool
   next.lid_changes = count(port.lid_changes, port.base_lid != next.base_lid || port.lmc != next.lmc);
   next.sm_changes = count(port.sm_changes, port.sm_lid != next.sm_lid || port.sm_sl != next.sm_sl);
   next.pkey_changes = count(port.pkey_changes, port.pkeys != next.pkeys);
-  next.gid_changes = count(port.gid_changes, port.subnet_prefix != next.subnet_prefix);
+  next.gid_changes =
+      count(port.gid_changes, port.subnet_prefix != next.subnet_prefix || port.alias_guids != next.alias_guids);
   next.state_changes =
       count(port.state_changes, port.state != next.state || port.physical_state != next.physical_state);
   next.reregisters = count(port.reregisters, reregisters);

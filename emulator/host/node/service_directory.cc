@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "emulator/host/node/managed_port.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/node/port_signal.h"
 #include "emulator/host/os/name_owner.h"
@@ -17,10 +18,10 @@
 namespace verbena::host {
 namespace {
 
-/// A link-local address is one of the port that has the address below it, and has its names.
+/// A GID is one of the port that has the address below it, and has its names.
 AbstractName make_name(const std::string& fabric, const wire::Gid& node, const char* rest) {
-  const AbstractName name("verbena-cm/%u/%s/%s/%s", own_user(), fabric.c_str(), address_text(node_of(node)).c_str(),
-                          rest);
+  const AbstractName name("verbena-cm/%u/%s/%s/%s", own_user(), fabric.c_str(),
+                          address_text(node_of_gid(fabric, node)).c_str(), rest);
   VERBENA_ASSERT(name.fits());
   return name;
 }
@@ -150,7 +151,7 @@ std::optional<std::uint8_t> ServiceDirectory::find_process(const wire::Gid& node
 }
 
 bool ServiceDirectory::has_dead_port(const wire::Gid& node) const {
-  return host::has_dead_port(fabric_.c_str(), node_of(node).octets);
+  return host::has_dead_port(fabric_.c_str(), node_of_gid(fabric_, node).octets);
 }
 
 bool ServiceDirectory::is_deserted(const wire::Gid& node) const {

@@ -97,7 +97,10 @@ void SubnetProcess::write_port(subnet::PortEnd end) {
   write_text(folder + "/phys_state", physical_state_text(static_cast<std::uint8_t>(info.physical_state)));
   write_text(folder + "/rate", rate_text(info.width_active, wire::active_speed(info)).c_str());
   write_text(folder + "/link_layer", "InfiniBand");
-  write_text(folder + "/gids/0", guid_text(info.subnet_prefix) + ":" + guid_text(port.guids[0]));
+  for (std::size_t i = 0; i < port.guids.size(); ++i) {
+    const std::uint64_t prefix = port.guids[i] != 0 ? info.subnet_prefix : 0;  // else the entry is empty
+    write_text(fmt::format("{}/gids/{}", folder, i), guid_text(prefix) + ":" + guid_text(port.guids[i]));
+  }
   for (std::size_t i = 0; i < 2; ++i)
     write_text(fmt::format("{}/pkeys/{}", folder, i), fmt::format("{:#06x}", port.pkeys[i]));
 }

@@ -62,7 +62,8 @@ class CompletionJudge;
 
 inline constexpr std::uint32_t kPortsMax = 2;  // of a NIC, counted from 1
 
-/// An entry of a port's GID table: an address, and how packets from it are carried.
+/// An entry of a port's GID table: an address, and how packets from it are carried. On InfiniBand it may be empty: no
+/// address.
 struct GidEntry {
   constexpr GidEntry() = default;
   /// Implicit: an address alone is one of RoCE v2.
@@ -72,7 +73,7 @@ struct GidEntry {
   const wire::Encapsulation* encapsulation = &wire::kRoceV2;
 };
 
-inline constexpr std::size_t kGidsMax = 8;  // of a NIC: two ports with two addresses, each by two versions
+inline constexpr std::size_t kGidsMax = 16;  // of a NIC: two ports with eight
 
 struct PortConfig {
   wire::MacAddress mac;  // of a port on Ethernet

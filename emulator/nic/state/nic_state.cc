@@ -281,9 +281,13 @@ namespace {
 [[gnu::noinline]] bool is_for_some_gid(const NicState& nic, const wire::PacketView& packet) {
   const wire::Encapsulation& by = packet.network().encapsulation();
   // A packet of InfiniBand without a GRH is for whom its LID says.
-  if (const auto lid = wire::lid_of(packet.destination()); lid && &by == &wire::kInfiniBand)
-    return nic.config.port(nic.arrival_port).has_lid(*lid);
-  for (const GidEntry& own : std::span(nic.config.gids).first(nic.config.gid_count))
+  const std::span<const GidEntry> gids = std::span(nic.config.gids).first(nic.config.gid_count);
+  if (&by == &wire::kInfiniBand) {
+    const wire::Gid to = packet.destination();
+    if (const auto lid = wire::lid_of(to)) return nic.config.port(nic.arrival_port).has_lid(*lid);
+    return has_infiniband_gid(gids, to) || (to.is_multicast() && nic.takes(by));
+  }
+  for (const GidEntry& own : gids)
     if (own.encapsulation == &by && packet.network().is_to(own.gid)) return true;
   return packet.destination().is_multicast() && nic.takes(by);
 }

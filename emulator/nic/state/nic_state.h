@@ -5,8 +5,11 @@
 // Tested by: tests/nic/invariants_test.cc
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <memory>
+#include <span>
 
 #include "emulator/nic/memory/memory.h"
 #include "emulator/nic/memory/memory_table.h"
@@ -54,13 +57,24 @@ inline constexpr std::size_t kHeldMax = 4;      // QPs whose acknowledgements wa
 inline constexpr std::size_t kNoticesMax = 64;  // one a QP; beyond, a mark gives no CNP
 
 /// Whether the NIC has the port and the source that a path names, of the destination's family. A group of RoCE v1 has
-/// no family: its address is an IPv6 one even where it stands for an IPv4 group.
+/// no family: its address is an IPv6 one even where it stands for an IPv4 group. An empty entry is no source.
 inline bool has_source(const NicConfig& config, const AddressVector& path) {
   const auto gids = config.gids_of(path.port);
   if (path.source_gid_index >= gids.size()) return false;
   const GidEntry& source = gids[path.source_gid_index];
+  if (source.gid == wire::Gid{}) return false;
   return path.destination.is_ipv4() == source.gid.is_ipv4() ||
          (source.encapsulation->is_hidden && path.destination.is_multicast());
+}
+
+/// Whether a packet's GID is one of these of InfiniBand. A port takes what has the default prefix with one of its GUIDs
+/// as well, whichever its subnet has (IBA volume 1, 4.1.1).
+inline bool has_infiniband_gid(std::span<const GidEntry> gids, const wire::Gid& to) {
+  constexpr std::size_t kGuidAt = 8;
+  return to != wire::Gid{} && std::ranges::any_of(gids, [&](const GidEntry& own) {
+           return own.gid == to || (to.is_link_local() && own.gid != wire::Gid{} &&
+                                    std::memcmp(&own.gid.octets[kGuidAt], &to.octets[kGuidAt], kGuidAt) == 0);
+         });
 }
 
 struct alignas(64) NicState {

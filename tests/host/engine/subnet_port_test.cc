@@ -94,3 +94,26 @@ BOOST_AUTO_TEST_CASE(p_keys_of_the_port_are_told_once_they_change) {
   managed.port.look(managed.nic, true);
   BOOST_TEST((managed.events() == std::vector{pkey_change}));
 }
+
+// As mlx5 reports MLX5_PORT_CHANGE_SUBTYPE_GUID, and mlx4 another prefix in PortInfo.
+BOOST_AUTO_TEST_CASE(gids_of_the_port_are_told_once_they_change) {
+  Managed managed;
+  const auto gids = [&] { return managed.nic.config().gids_of(1); };
+  const wire::Gid at_first = gids()[0].gid;
+  BOOST_TEST(at_first.is_link_local());
+  BOOST_TEST(gids().size() == ManagedPort::kGids);
+  ManagedPort wanted = (*managed.file)[0];
+  wanted.subnet_prefix = 0xfec0000000000001;
+  managed.file->write(0, wanted, false);
+  managed.port.look(managed.nic, true);
+  BOOST_TEST((managed.events() == std::vector{gid_change}));
+  BOOST_TEST((gids()[0].gid == with_prefix(at_first, 0xfec0000000000001)));
+  wanted.alias_guids[1] = 0x1122334455667788;
+  managed.file->write(0, wanted, false);
+  managed.port.look(managed.nic, true);
+  BOOST_TEST((managed.events() == std::vector{gid_change}));
+  const wire::Gid alias{{0xfe, 0xc0, 0, 0, 0, 0, 0, 1, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88}};
+  BOOST_TEST((gids()[2].gid == alias && gids()[1].gid == wire::Gid{}));
+  managed.port.look(managed.nic, true);
+  BOOST_TEST(managed.events().empty());
+}

@@ -45,6 +45,29 @@ BOOST_AUTO_TEST_CASE(each_kind_of_change_is_counted_by_itself) {
   BOOST_TEST((now.pkey_changes == 0 && now.gid_changes == 0));
 }
 
+BOOST_AUTO_TEST_CASE(a_gid_of_a_manager_is_that_of_its_port) {
+  const auto file = ManagedPortFile::make(own_fabric(), 4, 2);
+  BOOST_REQUIRE(file.ok());
+  const wire::Gid address = device_address(node_address(2), {1});
+  const wire::Gid own = *link_local_of(address);
+  ManagedPort port;
+  port.subnet_prefix = 0xfec0000000000001;
+  port.alias_guids[2] = 0x1122334455667788;
+  BOOST_TEST((*file)->write(3, port, false));
+  BOOST_TEST((**file)[3].gid_changes == 1u);
+  const wire::Gid alias{{0xfe, 0xc0, 0, 0, 0, 0, 0, 1, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88}};
+  const auto is_of = [](const wire::Gid& gid, const wire::Gid& node) { return node_of_gid(own_fabric(), gid) == node; };
+  BOOST_TEST(is_of(with_prefix(own, port.subnet_prefix), address));
+  BOOST_TEST(is_of(alias, address));
+  BOOST_TEST(is_of(own, address));
+  const wire::Gid nobodys = with_prefix(alias, 1);
+  BOOST_TEST(is_of(nobodys, nobodys));
+  port.alias_guids[2] = 0;
+  BOOST_TEST((*file)->write(3, port, false));
+  BOOST_TEST((**file)[3].gid_changes == 2u);
+  BOOST_TEST(is_of(alias, alias));
+}
+
 BOOST_AUTO_TEST_CASE(what_a_killed_process_has_left_says_nothing) {
   const std::string path = managed_ports_path(own_fabric()).c_str();
   const auto file = ManagedPortFile::make(own_fabric(), 1, 1);

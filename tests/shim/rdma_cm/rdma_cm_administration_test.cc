@@ -95,9 +95,3 @@ BOOST_AUTO_TEST_CASE(a_group_has_the_gid_of_ipoib) {
   ipv6.gid = gid({0xff, 0x15, 0xa0, 0x1b, 0xff, 0xff, 1});
   BOOST_TEST((infiniband_group(ipv6, RDMA_PS_UDP, kDefaultPkey) == ipv6.gid));
 }
-
-BOOST_AUTO_TEST_CASE(a_gid_has_the_prefix_that_the_manager_has_set) {
-  host::ManagedPort port;
-  port.subnet_prefix = 0xfec0000000000001;
-  BOOST_TEST((subnet_gid(kPeer, port) == gid({0xfe, 0xc0, 0, 0, 0, 0, 0, 1, 2})));
-}

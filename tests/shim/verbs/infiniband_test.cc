@@ -1,4 +1,5 @@
 // A device on InfiniBand, as programs meet it: its port, its one GID, and paths that are LIDs.
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <cerrno>
 #include <cstring>
@@ -62,7 +63,7 @@ BOOST_AUTO_TEST_CASE(the_port_has_a_lid_and_a_manager) {
   BOOST_CHECK_EQUAL(port.sm_lid, 0xbfff);
   BOOST_CHECK_EQUAL(port.flags & IBV_QPF_GRH_REQUIRED, 0);
   BOOST_CHECK_EQUAL(port.port_cap_flags & IBV_PORT_IP_BASED_GIDS, 0u);
-  BOOST_CHECK_EQUAL(port.gid_tbl_len, 1);
+  BOOST_CHECK_EQUAL(port.gid_tbl_len, 8);
 }
 
 BOOST_AUTO_TEST_CASE(the_gid_is_the_default_prefix_and_the_ports_guid) {
@@ -73,7 +74,15 @@ BOOST_AUTO_TEST_CASE(the_gid_is_the_default_prefix_and_the_ports_guid) {
   BOOST_CHECK_EQUAL(entry.ndev_ifindex, 0u);
   BOOST_CHECK_EQUAL(be64toh(entry.gid.global.subnet_prefix), 0xfe80000000000000u);
   BOOST_CHECK_EQUAL(entry.gid.global.interface_id, ibv_get_device_guid(device.context->device));
-  BOOST_CHECK_EQUAL(ibv_query_gid_ex(device.context, 1, 1, &entry, 0), EINVAL);
+  // The others are empty, until a manager sets them.
+  BOOST_CHECK_EQUAL(ibv_query_gid_ex(device.context, 1, 1, &entry, 0), ENODATA);
+  BOOST_CHECK_EQUAL(ibv_query_gid_ex(device.context, 1, 8, &entry, 0), EINVAL);
+  std::array<ibv_gid_entry, 9> table{};
+  BOOST_CHECK_EQUAL(ibv_query_gid_table(device.context, table.data(), table.size(), 0), 1);
+  ibv_gid empty{};
+  empty.raw[0] = 1;
+  BOOST_CHECK_EQUAL(ibv_query_gid(device.context, 1, 7, &empty), 0);
+  BOOST_CHECK_EQUAL(empty.global.subnet_prefix | empty.global.interface_id, 0u);
 }
 
 BOOST_AUTO_TEST_CASE(a_connection_goes_by_lid_alone) {
@@ -148,6 +157,11 @@ BOOST_AUTO_TEST_CASE(a_path_without_a_lid_is_refused) {
   BOOST_CHECK(is_refused([](ibv_ah_attr& path) { path.dlid = 0xc001; }));  // a group without a GRH
   BOOST_CHECK(is_refused([](ibv_ah_attr& path) { path.sl = 16; }));
   BOOST_CHECK(is_refused([](ibv_ah_attr& path) { path.port_num = 2; }));
+  BOOST_CHECK(is_refused([](ibv_ah_attr& path) {
+    path.is_global = 1;
+    path.grh.dgid.raw[0] = 0xfe;
+    path.grh.sgid_index = 1;  // an empty entry
+  }));
 }
 
 // As mlx5 takes them; ibacm gives a whole LID.

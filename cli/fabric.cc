@@ -169,7 +169,10 @@ Error make_shape(const ServeOptions& options, std::uint32_t nodes, const fabric:
   return std::nullopt;
 }
 
-constexpr std::string_view kSubnetFileEnding = ".net";
+/// ibsim's own examples have other endings: a path is no shape's name.
+bool is_subnet_file(std::string_view topology) {
+  return topology.ends_with(".net") || topology.find('/') != topology.npos;
+}
 
 /// A file of an InfiniBand subnet: its cables have the rates that it says.
 Error read_subnet(const ServeOptions& options, const fabric::CableParameters& cable, host::FabricOptions& into) {
@@ -221,7 +224,7 @@ Error make_topology(const ServeOptions& options, host::FabricOptions& into) {
                                       .queue_bytes = static_cast<std::uint32_t>(*queue),
                                       .ecn = *ecn,
                                       .telemetry = options.telemetry};
-  if (options.topology.ends_with(kSubnetFileEnding)) return read_subnet(options, cable, into);
+  if (is_subnet_file(options.topology)) return read_subnet(options, cable, into);
   return make_shape(options, static_cast<std::uint32_t>(*nodes), {cable, cable}, into.topology);
 }
 

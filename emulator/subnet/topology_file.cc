@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <map>
 #include <utility>
 
 #include "emulator/subnet/number_of.h"
 #include "emulator/subnet/port_link.h"
+#include "emulator/subnet/topology_words.h"
 #include "wire/printable.h"
 
 namespace verbena::subnet {
@@ -23,9 +25,11 @@ struct Unread {
   std::string_view word;
   std::string_view instead;
 };
-constexpr std::array kUnread{Unread{"include", "write the lines of that file here"},
-                             Unread{"do", "commands of ibsim's console are not read; `verbena fault` changes a fabric"},
-                             Unread{"module", "modules are not read; write each node by its whole id"}};
+constexpr std::array kUnread{
+    Unread{"do", "commands of ibsim's console are not read; `verbena fault` changes a fabric"}};
+constexpr std::size_t kIncludesMax = 8;  // one within the other
+constexpr char kModuleSign = '#';        // between a module and the ids in it
+constexpr char kAliasSign = '@';
 
 /// What stands in front of a node, and the most that it may be.
 struct Key {
@@ -34,107 +38,22 @@ struct Key {
 };
 constexpr std::uint64_t kGuidMost = UINT64_MAX;
 constexpr std::array kKeys{Key{"vendid", 0xffffff},      Key{"devid", 0xffff},     Key{"sysimgguid", kGuidMost},
-                           Key{"switchguid", kGuidMost}, Key{"caguid", kGuidMost}, Key{"rtguid", kGuidMost}};
+                           Key{"switchguid", kGuidMost}, Key{"caguid", kGuidMost}, Key{"hcaguids", kGuidMost},
+                           Key{"rtguid", kGuidMost}};
 
-/// Of the file: both count from 1, columns in octets.
+/// In a file: both count from 1, columns in octets.
 struct Place {
+  const std::string* file = nullptr;
   std::size_t line = 0;
   std::size_t column = 0;
 };
 
-bool is_space(char one) {
-  return one == ' ' || one == '\t' || one == '\r';
-}
-
-/// Goes through one line.
-class Words {
- public:
-  explicit Words(std::string_view line) : left_(line) {}
-
-  bool at_end() {
-    skip_space();
-    return left_.empty() || left_.front() == '#';
-  }
-  /// Up to a space, a quote or a bracket.
-  std::string_view word() {
-    skip_space();
-    std::size_t length = 0;
-    while (length < left_.size() && !is_space(left_[length]) &&
-           std::string_view("\"[]()#").find(left_[length]) == std::string_view::npos)
-      ++length;
-    return take(length);
-  }
-  bool skip(char one) {
-    skip_space();
-    if (left_.empty() || left_.front() != one) return false;
-    left_.remove_prefix(1);
-    return true;
-  }
-  /// Where the next word stands, or would.
-  const char* here() {
-    skip_space();
-    return left_.data();
-  }
-  /// What stands between two signs.
-  std::optional<std::string_view> between(char open, char close) {
-    skip_space();
-    if (left_.empty() || left_.front() != open) return std::nullopt;
-    const std::size_t end = left_.find(close, 1);
-    if (end == left_.npos) return std::nullopt;
-    const std::string_view inside = left_.substr(1, end - 1);
-    left_.remove_prefix(end + 1);
-    return inside;
-  }
-  std::string_view rest() const { return left_; }
-
- private:
-  void skip_space() {
-    while (!left_.empty() && is_space(left_.front())) left_.remove_prefix(1);
-  }
-  std::string_view take(std::size_t length) {
-    const std::string_view taken = left_.substr(0, length);
-    left_.remove_prefix(length);
-    return taken;
-  }
-  std::string_view left_;
-};
-
-/// The words of a comment, as spaces part them. What stands in quotes is prose, and no word.
-class CommentWords {
- public:
-  explicit CommentWords(std::string_view comment) : left_(comment) {
-    while (!left_.empty() && left_.front() == '#') left_.remove_prefix(1);
-  }
-  /// Nothing: that was the last one. An empty word stands for what is in quotes.
-  std::optional<std::string_view> next() {
-    while (!left_.empty() && is_space(left_.front())) left_.remove_prefix(1);
-    if (left_.empty()) return std::nullopt;
-    if (const std::size_t end = left_.front() == '"' ? left_.find('"', 1) : left_.npos; end != left_.npos) {
-      left_.remove_prefix(end + 1);
-      return std::string_view{};
-    }
-    const auto end = std::ranges::find_if(left_, is_space);
-    const std::string_view word(left_.begin(), end);
-    left_ = std::string_view(end, left_.end());
-    return word;
-  }
-
- private:
-  std::string_view left_;
-};
-
 class Reader {
  public:
-  Reader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+  Reader(const std::string& file, const TopologyLoader& load) : file_(file), load_(load) {}
 
-  Result<Topology, std::string> read() {
-    while (!text_.empty() && error_.empty()) {
-      const std::size_t end = std::min(text_.find('\n'), text_.size());
-      ++line_;
-      line_text_ = text_.substr(0, end);
-      read_line();
-      text_.remove_prefix(std::min(end + 1, text_.size()));
-    }
+  Result<Topology, std::string> read(std::string_view text) {
+    read_file(text, file_);
     if (error_.empty()) connect();
     if (error_.empty() && topology_.nodes.empty())
       error_ = fmt::format("{}: no node: write lines such as {}, each with lines of its ports, such as [1] \"H1\"[1]",
@@ -144,6 +63,20 @@ class Reader {
   }
 
  private:
+  void read_file(std::string_view text, const std::string& name) {
+    const std::string* const outer = std::exchange(read_, &name);
+    const std::size_t outer_line = std::exchange(line_, 0);
+    while (!text.empty() && error_.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      ++line_;
+      line_text_ = text.substr(0, end);
+      read_line();
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    read_ = outer;
+    line_ = outer_line;
+  }
+
   struct Cable {
     PortEnd end;
     std::string peer;
@@ -153,8 +86,10 @@ class Reader {
   };
 
   /// `at` is in the line that is read.
-  Place place_of(const char* at) const { return {line_, static_cast<std::size_t>(at - line_text_.data()) + 1}; }
-  void fail(Place at, std::string_view what) { error_ = fmt::format("{}:{}:{}: {}", file_, at.line, at.column, what); }
+  Place place_of(const char* at) const { return {read_, line_, static_cast<std::size_t>(at - line_text_.data()) + 1}; }
+  void fail(Place at, std::string_view what) {
+    error_ = fmt::format("{}:{}:{}: {}", *at.file, at.line, at.column, what);
+  }
   void fail(const char* at, std::string_view what) { fail(place_of(at), what); }
   void fail_at_rest(Words& words, std::string_view instead) {
     const char* const at = words.here();
@@ -165,11 +100,13 @@ class Reader {
     Words words(line_text_);
     if (words.at_end()) return;
     if (words.rest().front() == '[') return read_port(words);
+    if (words.skip(kAliasSign)) return read_alias(words);
     const char* const at = words.here();
     const std::string_view word = words.word();
     if (word == "Switch") return read_node(words, wire::NodeType::switch_);
     if (word == "Hca" || word == "Ca") return read_node(words, wire::NodeType::channel_adapter);
     if (word == "Rt" || word == "Router") return read_node(words, wire::NodeType::router);
+    if (word == "include") return read_include(words);
     for (const Unread& one : kUnread)
       if (word == one.word || word.starts_with(fmt::format("{}=", one.word)))
         return fail(at, fmt::format("{}: {}", one.word, one.instead));
@@ -181,9 +118,12 @@ class Reader {
 
   /// They stand in front of the node that they are of.
   void read_value(Words& words, std::string_view name, std::string_view text) {
+    if (name == "module") return read_module(words, text);
+    if (name == "width" || name == "speed") return read_default(words, name, text);
     const auto key = std::ranges::find(kKeys, name, &Key::name);
     if (key == kKeys.end())
-      return fail(name.data(), fmt::format("{}=: write vendid, devid, sysimgguid, switchguid, caguid or rtguid",
+      return fail(name.data(), fmt::format("{}=: write vendid, devid, sysimgguid, switchguid, caguid, rtguid, width, "
+                                           "speed or module",
                                            wire::printable(name)));
     const auto value = number_of<std::uint64_t>(text, 16);
     if (!value || *value > key->most)
@@ -201,6 +141,62 @@ class Reader {
       read_guid(words);  // ibnetdiscover writes that of port 0 behind a switch's
     }
     if (error_.empty() && !words.at_end()) fail_at_rest(words, "nothing follows a value but a comment");
+  }
+
+  /// Nodes behind it belong to a module, whose name stands in front of their ids; an empty name ends it.
+  void read_module(Words& words, std::string_view text) {
+    const auto name = text.empty() ? words.between('"', '"') : std::nullopt;
+    if (!name) return fail(text.data(), "module: write its name in quotes, such as module=\"M1\"");
+    if (!words.at_end()) return fail_at_rest(words, "nothing follows a value but a comment");
+    module_ = *name;
+  }
+  std::string id_in_module(std::string_view id) const {
+    const bool has_module = module_.empty() || id.find(kModuleSign) != id.npos;
+    return has_module ? std::string(id) : fmt::format("{}{}{}", module_, kModuleSign, id);
+  }
+  std::string alias_in_module(std::string_view alias) const {
+    return alias.starts_with(kAliasSign) ? fmt::format("{}{}", module_, alias) : std::string(alias);
+  }
+
+  /// Of all ports of the nodes behind it, as a port's own w= and s=.
+  void read_default(Words& words, std::string_view name, std::string_view text) {
+    const std::string option = fmt::format("{}={}", name.front(), text);
+    if (const auto instead = read_port_option(option, default_); !instead.empty())
+      return fail(text.data(), fmt::format("'{}': {}", wire::printable(text), instead));
+    defaults_from_ = std::min(defaults_from_, topology_.nodes.size());
+    if (!words.at_end()) fail_at_rest(words, "nothing follows a value but a comment");
+  }
+
+  /// The lines of another file, as if they stood here.
+  void read_include(Words& words) {
+    const char* const at = words.here();
+    const auto name = words.between('"', '"');
+    if (!name || name->empty()) return fail(at, "include: write a file's name in quotes, such as include \"rack.net\"");
+    if (!words.at_end()) return fail_at_rest(words, "nothing follows a file's name but a comment");
+    if (included_.size() - closed_ >= kIncludesMax)
+      return fail(at, fmt::format("include: files are included up to {} deep: is this one in itself?", kIncludesMax));
+    const auto text = load_ ? load_(std::string(*name)) : Failure{std::string("no file is included here")};
+    if (!text) return fail(at, fmt::format("include: {}", text.error()));
+    const std::string_view outer = line_text_;
+    included_.push_back(std::string(wire::printable(*name)));
+    read_file(*text, included_.back());
+    ++closed_;
+    line_text_ = outer;
+  }
+
+  /// Another name for a port, by which a cable may lead to it: @[1] "up", and "@up" at its other end.
+  void read_alias(Words& words) {
+    if (topology_.nodes.empty())
+      return fail(words.here(), fmt::format("a port stands before any node: write one first, such as {}", kNodeForm));
+    const auto port = read_port_number(words, topology_.nodes.back().port_count());
+    if (!port) return;
+    const char* const at = words.here();
+    const auto name = words.between('"', '"');
+    if (!name || name->empty()) return fail(at, "the alias is missing: write it in quotes, such as @[1] \"up\"");
+    if (!words.at_end()) return fail_at_rest(words, "nothing follows an alias but a comment");
+    const std::string whole = fmt::format("{}{}{}", module_, kAliasSign, *name);
+    if (!aliases_.try_emplace(whole, PortEnd{topology_.nodes.size() - 1, *port}).second)
+      fail(at, fmt::format("\"{}\" is the alias of an earlier port: write another one", wire::printable(*name)));
   }
 
   /// One in parentheses, if it is there.
@@ -224,16 +220,18 @@ class Reader {
     if (!id || id->empty())
       return fail(id_at, fmt::format("the node has no id: write one in quotes, such as {}", kNodeForm));
     if (!words.at_end()) return fail_at_rest(words, "nothing follows a node's id but a comment");
-    if (!by_id_.try_emplace(std::string(*id), topology_.nodes.size()).second)
+    const std::string whole = id_in_module(*id);
+    if (!by_id_.try_emplace(whole, topology_.nodes.size()).second)
       return fail(id->data(),
                   fmt::format("\"{}\" is the id of an earlier node: write another one", wire::printable(*id)));
     NodePlan node = std::exchange(next_, {});
     node.type = type;
-    node.id = *id;
-    node.ports.resize(*ports + 1);
+    node.id = whole;
+    node.ports.assign(*ports + 1, default_);
+    for (PortPlan& port : node.ports) port.is_rate_told = false;  // a port's own line goes before
     words.skip('#');
     const auto description = words.between('"', '"');
-    node.description = description ? *description : *id;
+    node.description = description ? *description : whole;
     if (node.guid == 0) {
       node.guid = guid_of(*id);
       guid_place_ = place_of(id->data());
@@ -271,7 +269,8 @@ class Reader {
                                        *port));
     Place port_place = place_of(words.here());
     ++port_place.column;  // behind the bracket
-    const auto peer_port = read_port_number(words, kPortsMax);
+    const bool is_alias = peer->find(kAliasSign) != peer->npos;
+    const auto peer_port = is_alias ? std::optional<std::uint8_t>(0) : read_port_number(words, kPortsMax);
     if (!peer_port) return;
     read_guid(words);  // of the peer's port, whose own line says it
     if (!error_.empty()) return;
@@ -287,8 +286,11 @@ class Reader {
         return fail(at, fmt::format("'{}': {}", wire::printable(word), instead));
     }
     read_link(words.rest(), plan);
-    cables_.push_back(
-        {{topology_.nodes.size() - 1, *port}, std::string(*peer), *peer_port, place_of(peer->data()), port_place});
+    cables_.push_back({{topology_.nodes.size() - 1, *port},
+                       is_alias ? alias_in_module(*peer) : id_in_module(*peer),
+                       *peer_port,
+                       place_of(peer->data()),
+                       port_place});
   }
 
   /// A port's comment has prose, and the rate as its last word, "4xQDR". Prose is never wrong. What
@@ -329,22 +331,40 @@ class Reader {
 
   PortPlan& plan_of(PortEnd end) { return topology_.nodes[end.node].ports[end.port]; }
 
+  /// What a cable leads to. Nothing: it leads nowhere, which has been said.
+  std::optional<PortEnd> other_end(const Cable& cable) {
+    if (cable.peer_port == 0) {
+      const auto found = aliases_.find(cable.peer);
+      if (found != aliases_.end()) return found->second;
+      fail(cable.peer_place, fmt::format("there is no alias \"{}\": write that of a port, as @[1] \"up\" makes it",
+                                         wire::printable(cable.peer)));
+      return std::nullopt;
+    }
+    const auto found = by_id_.find(cable.peer);
+    if (found == by_id_.end()) {
+      fail(cable.peer_place,
+           fmt::format("there is no node \"{}\": write the id of one of this file", wire::printable(cable.peer)));
+      return std::nullopt;
+    }
+    const PortEnd peer{found->second, cable.peer_port};
+    const NodePlan& node = topology_.nodes[peer.node];
+    if (peer.port <= node.port_count()) return peer;
+    fail_port({cable.peer_port_place, std::to_string(peer.port), node.port_count()});
+    return std::nullopt;
+  }
+
   /// Both ends may be told, or one.
   void connect() {
     for (const Cable& cable : cables_) {
-      const auto found = by_id_.find(cable.peer);
-      if (found == by_id_.end())
-        return fail(cable.peer_place, fmt::format("there is no node \"{}\": write the id of one of this file",
-                                                  wire::printable(cable.peer)));
-      const PortEnd peer{found->second, cable.peer_port};
-      const NodePlan& node = topology_.nodes[peer.node];
-      if (peer.port > node.port_count())
-        return fail_port({cable.peer_port_place, std::to_string(peer.port), node.port_count()});
-      if (peer == cable.end)
+      const auto peer = other_end(cable);
+      if (!peer) return;
+      if (*peer == cable.end)
         return fail(cable.peer_place, "the port is connected with itself: write the port at the cable's other end");
-      if (!join(cable, cable.end, peer) || !join(cable, peer, cable.end)) return;
+      if (!join(cable, cable.end, *peer) || !join(cable, *peer, cable.end)) return;
     }
-    for (const Cable& cable : cables_) agree(plan_of(cable.end), plan_of({by_id_.at(cable.peer), cable.peer_port}));
+    for (const Cable& cable : cables_) agree(plan_of(cable.end), plan_of(*plan_of(cable.end).peer));
+    for (std::size_t node = defaults_from_; node < topology_.nodes.size(); ++node)
+      for (PortPlan& port : topology_.nodes[node].ports) port.is_rate_told = true;
   }
   /// What is told at one end is so at the other.
   static void agree(PortPlan& a, PortPlan& b) {
@@ -369,8 +389,15 @@ class Reader {
     return true;
   }
 
-  std::string_view text_;
   const std::string& file_;
+  const TopologyLoader& load_;
+  std::deque<std::string> included_;   // names of files, for errors
+  std::size_t closed_ = 0;             // of them
+  const std::string* read_ = nullptr;  // the file that is read
+  std::string module_;
+  PortPlan default_;                      // of ports whose own line says nothing
+  std::size_t defaults_from_ = SIZE_MAX;  // the first node behind one that the file says
+  std::map<std::string, PortEnd, std::less<>> aliases_;
   std::size_t line_ = 0;
   std::string_view line_text_;
   std::string error_;
@@ -402,8 +429,9 @@ std::optional<std::size_t> Topology::find(std::string_view name) const {
   return static_cast<std::size_t>(std::ranges::find(nodes, name, &NodePlan::description) - nodes.begin());
 }
 
-Result<Topology, std::string> read_topology(std::string_view text, const std::string& file) {
-  return Reader(text, file).read();
+Result<Topology, std::string> read_topology(std::string_view text, const std::string& file,
+                                            const TopologyLoader& load) {
+  return Reader(file, load).read(text);
 }
 
 }  // namespace verbena::subnet

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,7 +31,7 @@ struct PortPlan {
   std::uint8_t speed = 4;             // 1 is SDR, 2 DDR, 4 QDR
   std::uint8_t speed_extended = 0;    // 1 is FDR, 2 EDR, 4 HDR, 8 NDR
   std::uint8_t mtu = 5;               // MTUCap: 1 is 256 octets, 5 is 4096
-  bool is_rate_told = false;          // the file says width and speed, at one end of the cable at least
+  bool is_rate_told = false;          // the file says width and speed, at one end of the cable at least, or of all
 };
 
 struct NodePlan {
@@ -57,7 +58,9 @@ struct Topology {
 
 /// The error is one line, "FILE:LINE:COLUMN: what is wrong, and what to write", of the first octet of the word that is
 /// wrong; lines and columns count from 1, columns in octets. Without a node: "FILE: no node". `file`: its name, for
-/// errors.
-Result<Topology, std::string> read_topology(std::string_view text, const std::string& file);
+/// errors. `load`: the text of a file that is included, by its name as it stands there; the error is one line.
+using TopologyLoader = std::function<Result<std::string, std::string>(const std::string& name)>;
+Result<Topology, std::string> read_topology(std::string_view text, const std::string& file,
+                                            const TopologyLoader& load = {});
 
 }  // namespace verbena::subnet

@@ -31,14 +31,15 @@ UP_S = 30
 
 
 class Managed(served.Served):
-    def __init__(self, context, topology=TOPOLOGY):
+    def __init__(self, context, topology=TOPOLOGY, file="a.net"):
         self.folder = tempfile.TemporaryDirectory()
-        with open(os.path.join(self.folder.name, "a.net"), "w", encoding="utf-8") as file:
+        self.file = os.path.join(self.folder.name, file)
+        with open(self.file, "w", encoding="utf-8") as file:
             file.write(topology)
         super().__init__(context)
 
     def serve(self, shape, *options):
-        argv = [self.verbena, "fabric", "--fabric", self.name, "--topology", os.path.join(self.folder.name, "a.net"), "--managed"]
+        argv = [self.verbena, "fabric", "--fabric", self.name, "--topology", self.file, "--managed"]
         server = harness.Program(argv, "fabric")
         self.programs.append(server)
         harness.wait_until(lambda: "Ctrl-C ends it" in server.out, time.monotonic() + 20, "the fabric is there", [server])

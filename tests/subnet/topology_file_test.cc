@@ -179,11 +179,85 @@ BOOST_AUTO_TEST_CASE(a_wrong_option_of_a_port_is_named) {
   for (const std::string_view wrong : {"s=0", "s=8", "s=QDR"})
     BOOST_TEST(error(wrong).starts_with(fmt::format("two.net:2:12: '{}': write a speed as s=1 (SDR)", wrong)));
   BOOST_TEST(error("mtu 2048").starts_with("two.net:2:12: 'mtu 2048': nothing follows"));
-  BOOST_TEST(error_of("include \"b.net\"\n") == "two.net:1:1: include: write the lines of that file here");
-  BOOST_TEST(error_of("module=\"m\"\n") ==
-             "two.net:1:1: module: modules are not read; write each node by its whole id");
   BOOST_TEST(error_of("do Unlink \"a\"\n") ==
              "two.net:1:1: do: commands of ibsim's console are not read; `verbena fault` changes a fabric");
+}
+
+namespace {
+
+Result<std::string, std::string> load(const std::string& name) {
+  if (name == "rack.net") return std::string("Switch 4 \"leaf\"\n@[4] \"up\"\n[1] \"h\"[1]\nHca 1 \"h\"\n");
+  if (name == "wrong.net") return std::string("\nSwitch 0 \"s\"\n");
+  if (name == "nowhere.net") return std::string("Hca 1 \"a\"\n[1] \"b\"[1]\n");
+  if (name == "itself.net") return std::string("include \"itself.net\"\n");
+  return Failure{name + ": not there"};
+}
+std::string error_with_files(std::string_view text) {
+  const auto read = read_topology(text, "two.net", load);
+  return read ? "" : read.error();
+}
+
+}  // namespace
+
+// Two racks of the same file, each a module; the spine leads to their aliases.
+BOOST_AUTO_TEST_CASE(a_file_is_included_once_for_each_module) {
+  const auto read = read_topology(
+      "module=\"m1\"\ninclude \"rack.net\"\nmodule=\"m2\"  # the other one\ninclude \"rack.net\" # again\n"
+      "module=\"\"\nSwitch 4 \"spine\"\n[1] \"m1@up\"\n[2] \"m2@up\" w=12\n[3] \"m1#leaf\"[3]\n",
+      "two.net", load);
+  BOOST_REQUIRE_MESSAGE(read.ok(), (read ? "" : read.error()));
+  BOOST_REQUIRE(read->nodes.size() == 5u);
+  BOOST_TEST((read->nodes[0].id == "m1#leaf" && read->nodes[2].id == "m2#leaf" && read->nodes[4].id == "spine"));
+  const auto& spine = read->nodes[4].ports;
+  BOOST_TEST((spine[1].peer == PortEnd{0, 4} && spine[2].peer == PortEnd{2, 4} && spine[3].peer == PortEnd{0, 3}));
+  BOOST_TEST((read->nodes[0].ports[1].peer == PortEnd{1, 1} && read->nodes[2].ports[1].peer == PortEnd{3, 1}));
+  BOOST_TEST((spine[2].width == 8 && read->nodes[2].ports[4].width == 8 && !spine[1].is_rate_told));
+}
+
+BOOST_AUTO_TEST_CASE(errors_in_a_file_that_is_included_are_placed_there) {
+  BOOST_TEST(error_with_files("include \"wrong.net\"\n").starts_with("wrong.net:2:8: '0': not a number of ports"));
+  BOOST_TEST(error_with_files("\ninclude \"nowhere.net\"\nHca 1 \"c\"\n").starts_with("nowhere.net:2:6: there is no"));
+  BOOST_TEST(error_with_files("include \"rack.net\"\nHub\n").starts_with("two.net:2:1: 'Hub': write Switch"));
+  BOOST_TEST(error_with_files("include \"none.net\"\n") == "two.net:1:9: include: none.net: not there");
+  BOOST_TEST(error_with_files("include \"itself.net\"\n") ==
+             "itself.net:1:9: include: files are included up to 8 deep: is this one in itself?");
+  BOOST_TEST(error_with_files("include rack.net\n") ==
+             "two.net:1:9: include: write a file's name in quotes, such as include \"rack.net\"");
+  BOOST_TEST(error_with_files("include \"rack.net\" x\n") ==
+             "two.net:1:20: 'x': nothing follows a file's name but a "
+             "comment");
+  BOOST_TEST(error_of("include \"rack.net\"\n") == "two.net:1:9: include: no file is included here");
+}
+
+BOOST_AUTO_TEST_CASE(wrong_modules_and_aliases_are_named) {
+  BOOST_TEST(error_of("module=m\n") == "two.net:1:8: module: write its name in quotes, such as module=\"M1\"");
+  BOOST_TEST(error_of("Hca 1 \"a\"\n[1] \"@b\"\n") ==
+             "two.net:2:6: there is no alias \"@b\": write that of a port, as @[1] \"up\" makes it");
+  BOOST_TEST(error_of("@[1] \"b\"\n").starts_with("two.net:1:2: a port stands before any node"));
+  BOOST_TEST(error_of("Hca 2 \"a\"\n@[1] \"b\"\n@[2] \"b\"\n") ==
+             "two.net:3:6: \"b\" is the alias of an earlier port: write another one");
+  BOOST_TEST(error_of("Hca 1 \"a\"\n@[2] \"b\"\n") == "two.net:2:3: '2': no such port: write one from 1 to 1");
+  BOOST_TEST(error_of("Hca 1 \"a\"\n@[1] b\n") ==
+             "two.net:2:6: the alias is missing: write it in quotes, such as @[1] \"up\"");
+  BOOST_TEST(error_of("Hca 1 \"a\"\n@[1] \"b\"\n[1] \"@b\"\n")
+                 .starts_with("two.net:3:6: the port is connected with "
+                              "itself"));
+}
+
+BOOST_AUTO_TEST_CASE(width_and_speed_of_all_ports_are_read) {
+  const auto read = read_topology(
+      "Switch 2 \"s\"\n[1] \"a\"[1]\nwidth=12\nspeed=2\nHca 2 \"a\"\nHca 2 \"b\"\n[1] \"a\"[2]\n[2] \"s\"[2] w=1\n",
+      "x");
+  BOOST_REQUIRE_MESSAGE(read.ok(), (read ? "" : read.error()));
+  const auto is = [&](std::size_t node, std::size_t port, std::uint8_t width, std::uint8_t speed) {
+    const PortPlan& plan = read->nodes[node].ports[port];
+    return plan.width == width && plan.speed == speed && plan.is_rate_told;
+  };
+  BOOST_TEST((is(1, 2, 8, 2) && is(2, 1, 8, 2)));  // both as all are
+  BOOST_TEST((is(2, 2, 1, 2) && is(0, 2, 1, 2)));  // by its own line, and at the cable's other end
+  BOOST_TEST(!read->nodes[0].ports[1].is_rate_told);
+  BOOST_TEST(error_of("width=3\n") == "two.net:1:7: '3': write a width as w=1, w=2, w=4, w=8 or w=12");
+  BOOST_TEST(error_of("speed=QDR\n").starts_with("two.net:1:7: 'QDR': write a speed as s=1 (SDR)"));
 }
 
 BOOST_AUTO_TEST_CASE(prose_behind_a_port_is_never_an_error) {
@@ -251,8 +325,9 @@ BOOST_AUTO_TEST_CASE(a_wrong_line_is_named_with_what_to_write) {
              "two.net:2:8: \"a\" is the id of an earlier node: write another one");
   BOOST_TEST(error_of("Hca 2 \"a\"\n[1] \"a\"[2] b # c\n") ==
              "two.net:2:12: 'b # c': nothing follows the other end of a cable but w=4, s=2, mtu=2048 and a comment");
-  BOOST_TEST(error_of("colour=blue\n") ==
-             "two.net:1:1: colour=: write vendid, devid, sysimgguid, switchguid, caguid or rtguid");
+  BOOST_TEST(
+      error_of("colour=blue\n") ==
+      "two.net:1:1: colour=: write vendid, devid, sysimgguid, switchguid, caguid, rtguid, width, speed or module");
   BOOST_TEST(error_of("\n \tHub 1 \"a\"\n") ==
              "two.net:2:3: 'Hub': write Switch, Hca, Ca or Rt, a value such as vendid=0x2c9, or a port such as [1]");
   BOOST_TEST(error_of("Hca 1 \"a\"\n[1] \"s\"[1]\nHca 1 \"b\"\n[1] \"s\"[1]\nSwitch 1 \"s\"\n") ==

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -191,13 +192,23 @@ Result<FabricOfSubnet, std::string> fabric_of(const subnet::Topology& subnet, co
   return made;
 }
 
-Result<subnet::Topology, std::string> read_subnet_file(const std::string& path) {
+namespace {
+Result<std::string, std::string> text_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return Failure{std::string(wire::printable(path)) + ": " + std::strerror(errno)};
   std::ostringstream text;
   if (file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();  // of nothing, << fails
   if (file.bad() || text.fail()) return Failure{std::string(wire::printable(path)) + ": cannot be read: not a file?"};
-  return subnet::read_topology(std::move(text).str(), std::string(wire::printable(path)));
+  return std::move(text).str();
+}
+}  // namespace
+
+Result<subnet::Topology, std::string> read_subnet_file(const std::string& path) {
+  const auto text = text_of(path);
+  if (!text) return Failure{text.error()};
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  return subnet::read_topology(*text, std::string(wire::printable(path)),
+                               [&](const std::string& name) { return text_of((folder / name).string()); });
 }
 
 }  // namespace verbena::host

@@ -21,7 +21,8 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(ROOT, "build")
 BEGIN, END = "<!-- begin: written by `make test-distributions` -->", "<!-- end -->"
 TIMEOUT_S = 900
-PROGRAMS = ["perftest", "ibverbs-utils", "ibverbs-providers", "rdmacm-utils", "ucx-utils", "libfabric-bin", "python3", "iproute2"]
+PROGRAMS = ["perftest", "ibverbs-utils", "ibverbs-providers", "rdmacm-utils", "ucx-utils", "libfabric-bin", "infiniband-diags", "opensm",
+            "python3", "iproute2"]
 
 
 @dataclass

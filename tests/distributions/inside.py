@@ -21,11 +21,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "programs"), os.path.join(HERE, "..", "programs")]  # in a release, in the tree
 
 import harness  # noqa: E402
+import managed  # noqa: E402
 import rdma_cm  # noqa: E402
 
 USER = 1000
 MINUTE_S = 15
-PACKAGES = ["libc6", "libibverbs1", "librdmacm1", "perftest", "ucx-utils", "libfabric-bin"]
+PACKAGES = ["libc6", "libibverbs1", "librdmacm1", "perftest", "ucx-utils", "libfabric-bin", "libibumad3", "infiniband-diags", "opensm"]
 PERFTEST_ROW = r"^\s*\d+\s+\d+\s+[\d.]+"
 WRITE_BW = ["ib_write_bw", "-F", "-p", "{port}", "-u", "{timeout}", "-s", "65536", "-n", "500"]
 SEND_LAT = ["ib_send_lat", "-F", "-p", "{port}", "-u", "{timeout}", "-s", "8", "-n", "500"]
@@ -64,6 +65,10 @@ def write_bw_connected(fabric):
     port = harness.free_port()
     argv = harness.fill([*WRITE_BW, "-R"], port, "", {})
     connected(fabric, rdma_cm.Case("ib_write_bw -R", argv, [*argv, "{server}"], port, says=r"\n\s*65536\s+500\s+[\d.]+"))
+
+
+def of_managers(fabric, check):
+    check(types.SimpleNamespace(verbena=fabric.verbena))
 
 
 class NotThere(Exception):
@@ -128,6 +133,8 @@ ROWS = {
     "ucx_perftest, rc_verbs": ucx,
     "fi_pingpong, MSG of verbs": lambda fabric: fi_pingpong(fabric, "-p", "verbs", "-e", "msg"),
     "fi_pingpong, RDM of ofi_rxm": fi_pingpong_rxm,
+    "opensm manages a fabric": lambda fabric: of_managers(fabric, managed.brought_up),
+    "infiniband-diags, each tool": lambda fabric: of_managers(fabric, managed.every_tool),
     "verbena explain of a capture": captured,
     "verbena run, both clocks": scenario,
 }

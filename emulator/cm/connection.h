@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "wire/encapsulation.h"
+#include "wire/headers.h"
 #include "wire/lid.h"
 #include "wire/management.h"
 #include "wire/path_address.h"
@@ -56,9 +57,10 @@ struct Path {
   std::uint8_t traffic_class = 0;
   std::uint8_t hop_limit = 64;
   std::uint32_t flow_label = 0;
-  std::uint8_t mtu = 0;              // encoded as in REQ: 1 is 256 octets, 5 is 4096
-  std::uint8_t packet_rate = 0;      // encoded as in path records
-  std::uint8_t packet_lifetime = 0;  // exponential
+  std::uint16_t pkey = wire::kPkeyDefault;  // full member or not: what a port sends is its own table's
+  std::uint8_t mtu = 0;                     // encoded as in REQ: 1 is 256 octets, 5 is 4096
+  std::uint8_t packet_rate = 0;             // encoded as in path records
+  std::uint8_t packet_lifetime = 0;         // exponential
   /// The process at the other end, once it is known: frames to its node's QP1 reach it by this on links that connect
   /// processes.
   std::optional<std::uint8_t> slot;

@@ -42,6 +42,7 @@ ConnectionId ConnectionManager::request(Time now, const RequestInit& init) {
   message.end_to_end_flow_control = init.offer.flow_control;
   message.starting_psn = init.offer.starting_psn;
   message.local_cm_response_timeout = Connection::kResponseTimeout;
+  message.pkey = path.pkey;
   message.path_mtu = path.mtu;
   message.max_cm_retries = Connection::kRetriesMax;
   if (init.transport != Transport::xrc) {  // an XRC initiator answers nothing, and is not answered to
@@ -169,6 +170,7 @@ ConnectionId ConnectionManager::request_service(Time now, const RequestInit& ini
   connection->service_id = init.service_id;
   wire::CmServiceRequest message;
   message.request_id = connection->id;
+  message.pkey = init.path.pkey;
   message.service_id = init.service_id;
   exchange_.send_until_answered(
       now, *connection,

@@ -193,7 +193,7 @@ std::vector<LastWord> Ending::last_words(const PeerProcess& peer, std::uint32_t 
     way.hop_limit = path.hop_limit;
     way.flow_label = path.flow_label;
     LastWord& word = words.emplace_back(frame_bytes_of(way));
-    word.resize(write_frame(way, wire::Psn(0), *mad, word, wire::IcrcState::present));
+    word.resize(write_frame(way, {wire::Psn(0), path.pkey}, *mad, word, wire::IcrcState::present));
   }
   return words;
 }

@@ -1,5 +1,7 @@
 #include "emulator/cm/outbox.h"
 
+#include "wire/pkey_table.h"
+
 namespace verbena::cm {
 namespace {
 constexpr wire::Opcode kOpcode = wire::make_opcode(wire::Transport::ud, wire::OperationCode::send_only);
@@ -9,13 +11,14 @@ std::size_t frame_bytes_of(const wire::FramePath& path) {
   return wire::frame_bytes(wire::FrameTemplate(path), kOpcode, wire::kMadBytes);
 }
 
-std::size_t write_frame(const wire::FramePath& path, wire::Psn psn, const Mad& mad, std::span<std::byte> room,
-                        wire::IcrcState icrc) {
+std::size_t write_frame(const wire::FramePath& path, const FrameNumbers& numbers, const Mad& mad,
+                        std::span<std::byte> room, wire::IcrcState icrc) {
   const wire::FrameTemplate frame_template(path);
   wire::Bth bth;
   bth.opcode = kOpcode;
   bth.dest_qp = wire::kGsiQpn;
-  bth.psn = psn;
+  bth.psn = numbers.psn;
+  bth.pkey = numbers.pkey;
   wire::PacketBuilder builder(room, frame_template, bth, wire::kMadBytes, icrc);
   builder.append(wire::Deth{wire::kGsiQkey, 0, wire::kGsiQpn});
   builder.append_payload(mad);
@@ -24,6 +27,10 @@ std::size_t write_frame(const wire::FramePath& path, wire::Psn psn, const Mad& m
 
 void Outbox::push(const Path& path, const Mad& mad) {
   if (waiting_.size() < kDatagramsMax) waiting_.push_back({path, mad});
+}
+
+std::uint16_t Outbox::own_pkey(std::uint16_t of_path) const {
+  return pkeys_[wire::find_pkey(pkeys_, of_path).value_or(0)];
 }
 
 std::size_t Outbox::transmit(nic::TransmitPort& port, std::size_t budget) {
@@ -43,7 +50,8 @@ std::size_t Outbox::transmit(nic::TransmitPort& port, std::size_t budget) {
     const wire::Qpn process{std::uint32_t{next.path.slot.value_or(0)} << kQpnSlotShift | wire::kGsiQpn.value()};
     const std::span<std::byte> room = port.reserve({next.path.address, process, no_hint}, frame_bytes_of(path));
     if (room.empty()) break;
-    port.commit(write_frame(path, wire::Psn(next_psn_++), next.mad, room, port.icrc_wanted()), port.icrc_wanted());
+    const FrameNumbers numbers{wire::Psn(next_psn_++), own_pkey(next.path.pkey)};
+    port.commit(write_frame(path, numbers, next.mad, room, port.icrc_wanted()), port.icrc_wanted());
     waiting_.pop_front();
   }
   return sent;

@@ -41,6 +41,7 @@ void Reception::receive(Time now, const wire::PacketView& packet) {
   back.next_hop = packet.network().last_hop();
   back.encapsulation = &packet.network().encapsulation();
   back.traffic_class = packet.network().traffic_class() & 0xfc;
+  back.pkey = packet.bth().pkey;
   const Message message{*header, packet.payload().subspan(wire::MadHeaderLayout::bytes), back};
   switch (header->attribute) {
     case wire::CmAttribute::request:
@@ -80,6 +81,7 @@ void Reception::receive_request(Time now, const Message& message) {
   const auto request = parse<wire::CmRequestLayout>(message.body);
   Path path = message.back;
   path.slot = slot_of_id(request.local_id);
+  path.pkey = request.pkey;
   path.mtu = request.path_mtu;
   path.packet_rate = request.primary_packet_rate;
   path.packet_lifetime = static_cast<std::uint8_t>(std::max(1, int{request.primary_local_ack_timeout}) - 1);
@@ -280,6 +282,7 @@ void Reception::receive_service_request(const Message& message) {
   const auto request = parse<wire::CmServiceRequestLayout>(message.body);
   Path path = message.back;
   path.slot = slot_of_id(request.request_id);
+  path.pkey = request.pkey;
   if (table_.find_by_peer_id(path.address, request.request_id) != nullptr)
     return;  // asked already, and not yet answered
   const auto* const listener =

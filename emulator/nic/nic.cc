@@ -124,10 +124,11 @@ std::optional<Counter> objection_to_version(const NicState& nic, const wire::Pac
   const wire::Qpn to = packet.bth().dest_qp;
   if (to == wire::kMulticastQpn && packet.destination().is_multicast())
     receive_group(nic, packet, {});
-  else if (to == wire::kGsiQpn && reason == Counter::rx_dropped_no_qp && nic.management != nullptr)
+  else if (to == wire::kGsiQpn && reason == Counter::rx_dropped_no_qp && nic.management != nullptr) {
+    if (!nic.has_pkey_for(packet.bth().pkey)) return nic.refuse_key(packet, Counter::rx_dropped_pkey);
     nic.management->management_datagram(now, nic.arrival_port, packet);
-  else if (nic.steering.rules.empty() || nic.takes(packet.network().encapsulation()) ||
-           !receive_ethernet(nic, packet.frame(), {})) {
+  } else if (nic.steering.rules.empty() || nic.takes(packet.network().encapsulation()) ||
+             !receive_ethernet(nic, packet.frame(), {})) {
     if (reason == Counter::rx_dropped_pkey)
       nic.refuse_key(packet, reason);
     else

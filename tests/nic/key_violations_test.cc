@@ -6,6 +6,7 @@
 #include "emulator/nic/port_management.h"
 #include "tests/support/script.h"
 #include "wire/infiniband.h"
+#include "wire/management.h"
 
 using namespace verbena;
 using namespace verbena::test;
@@ -15,12 +16,13 @@ namespace {
 constexpr std::uint32_t kQkey = 0x1234;
 
 struct Listening final : ManagementSink {
-  void management_datagram(Time, std::uint32_t, const wire::PacketView&) override {}
+  void management_datagram(Time, std::uint32_t, const wire::PacketView&) override { ++datagrams; }
   void key_refused(std::uint32_t port, const wire::PacketView& packet, bool is_qkey) override {
     BOOST_TEST(port == 1u);
     (is_qkey ? qkeys : pkeys).push_back(wire::bad_key_details(packet, is_qkey));
   }
   std::vector<wire::BadKeyDetails> pkeys, qkeys;
+  int datagrams = 0;
 };
 
 WorldOptions options_on(const char* wire_name) {
@@ -41,13 +43,14 @@ struct Ends {
     b.connect(1, {});
     b.nic().set_management(&told);
   }
-  void send(std::uint32_t qkey) {
+  void send(std::uint32_t qkey) { send(b.qpn(), qkey); }
+  void send(wire::Qpn to, std::uint32_t qkey) {
     const Sge sge = buffer.sge(0, 10);
     a.post({.wr_id = 4,
             .opcode = SendOpcode::send,
             .sges = {&sge, 1},
             .address_handle = ah,
-            .remote_qpn = b.qpn(),
+            .remote_qpn = to,
             .remote_qkey = qkey});
     world.run_to_rest();
   }
@@ -72,6 +75,23 @@ BOOST_AUTO_TEST_CASE(a_wrong_qkey_is_told_with_its_packet) {
   BOOST_TEST(told.key == kQkey + 1);
   BOOST_TEST((told.source_qp == ends.a.qpn() && told.destination_qp == ends.b.qpn()));
   BOOST_TEST((told.source_gid == node_gid(1) && told.destination_gid == node_gid(2)));
+}
+
+// IBA volume 1, 10.9.3: QP1 has no P_Key of its own, and takes those of its port.
+BOOST_AUTO_TEST_CASE(QP1_takes_each_pkey_of_its_port_and_no_other) {
+  Ends ends("infiniband");
+  PortManagement(ends.b.nic()).set_pkeys(1, std::array<std::uint16_t, 2>{0xffff, 0x0005});
+  for (const std::uint16_t good : std::array<std::uint16_t, 3>{0xffff, 0x7fff, 0x8005}) {
+    PortManagement(ends.a.nic()).set_pkeys(1, std::array<std::uint16_t, 1>{good});
+    ends.send(wire::kGsiQpn, wire::kGsiQkey);
+  }
+  BOOST_TEST((ends.told.datagrams == 3 && ends.told.pkeys.empty()));
+  for (const std::uint16_t wrong : std::array<std::uint16_t, 2>{0x0005, 0x8006}) {
+    PortManagement(ends.a.nic()).set_pkeys(1, std::array<std::uint16_t, 1>{wrong});
+    ends.send(wire::kGsiQpn, wire::kGsiQkey);
+  }
+  BOOST_TEST((ends.told.datagrams == 3 && ends.told.pkeys.size() == 2u));
+  BOOST_TEST(ends.b.counters().get(Counter::rx_dropped_pkey) == 2u);
 }
 
 BOOST_AUTO_TEST_CASE(a_wrong_pkey_is_told_with_its_packet) {

@@ -1,11 +1,15 @@
 // One end of connections over the distribution's librdmacm, for tests that need an end that refuses, stays silent,
 // stays for ever or comes back ten thousand times. It says what it is told by: one line per event, NAME STATUS [DATA].
 //
-//   cm_peer serve PORT accept|quietly|reject|ignore     until it is killed
+//   cm_peer serve PORT accept|quietly|reject|ignore [NAME]     until it is killed
 //   cm_peer ask ADDRESS PORT [RESOLVE_MS]       until the connection has ended or did not come about
 //   cm_peer cycle ADDRESS PORT COUNT            connects and disconnects, one at a time
+//
+// A NAME is one of the family AF_IB, GID/P_KEY; ask takes it for an address. With one it says which P_Key a QP gets.
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <endian.h>
+#include <infiniband/ib.h>
 #include <malloc.h>
 #include <rdma/rdma_cma.h>
 #include <unistd.h>
@@ -13,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 namespace {
@@ -56,6 +61,12 @@ void make_qp(rdma_cm_id* id) {
   attributes.qp_type = IBV_QPT_RC;
   attributes.cap = {1, 1, 1, 1, 0};
   if (rdma_create_qp(id, nullptr, &attributes) != 0) fail("rdma_create_qp");
+  if (rdma_get_local_addr(id)->sa_family != AF_IB) return;
+  ibv_qp_attr made{};
+  __be16 pkey = 0;
+  if (ibv_query_qp(id->qp, &made, IBV_QP_PKEY_INDEX, &attributes) != 0) fail("ibv_query_qp");
+  if (ibv_query_pkey(id->verbs, id->port_num, made.pkey_index, &pkey) != 0) fail("ibv_query_pkey");
+  std::printf("P_Key 0x%04x\n", be16toh(pkey));
 }
 
 void destroy(rdma_cm_id* id) {
@@ -70,20 +81,40 @@ rdma_conn_param parameters() {
   return wish;
 }
 
-sockaddr_in address_of(const char* host, const char* port) {
+struct Address {
+  sockaddr_storage storage{};
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
+};
+
+/// `host`: an IPv4 address or a NAME; null: any address.
+Address address_of(const char* host, const char* port) {
+  const auto number = static_cast<std::uint16_t>(std::atoi(port));
+  Address made;
+  const std::string text = host != nullptr ? host : "";
+  if (const std::size_t slash = text.find('/'); slash != text.npos) {
+    sockaddr_ib name{};
+    name.sib_family = AF_IB;
+    name.sib_pkey = htons(static_cast<std::uint16_t>(std::stoul(text.substr(slash + 1), nullptr, 0)));
+    name.sib_sid = htobe64(std::uint64_t{RDMA_PS_TCP} << 16 | number);
+    name.sib_sid_mask = ~std::uint64_t{0};
+    if (inet_pton(AF_INET6, text.substr(0, slash).c_str(), name.sib_addr.sib_raw) != 1) fail("inet_pton");
+    std::memcpy(&made.storage, &name, sizeof name);
+    return made;
+  }
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(std::atoi(port)));
+  address.sin_port = htons(number);
   if (host != nullptr && inet_pton(AF_INET, host, &address.sin_addr) != 1) fail("inet_pton");
-  return address;
+  std::memcpy(&made.storage, &address, sizeof address);
+  return made;
 }
 
-int serve(const char* port, std::string_view how) {
+int serve(const char* port, std::string_view how, const char* name) {
   rdma_event_channel* const channel = rdma_create_event_channel();
   rdma_cm_id* listener = nullptr;
-  sockaddr_in address = address_of(nullptr, port);
+  Address address = address_of(name, port);
   if (channel == nullptr || rdma_create_id(channel, &listener, nullptr, RDMA_PS_TCP) != 0) fail("rdma_create_id");
-  if (rdma_bind_addr(listener, reinterpret_cast<sockaddr*>(&address)) != 0) fail("rdma_bind_addr");
+  if (rdma_bind_addr(listener, address.get()) != 0) fail("rdma_bind_addr");
   if (rdma_listen(listener, 64) != 0) fail("rdma_listen");
   std::printf("listening\n");
   std::fflush(stdout);
@@ -135,9 +166,9 @@ bool goes_on(rdma_cm_event_type type) {
 int ask(const char* host, const char* port, int resolve_ms) {
   rdma_event_channel* const channel = rdma_create_event_channel();
   rdma_cm_id* id = nullptr;
-  sockaddr_in address = address_of(host, port);
+  Address address = address_of(host, port);
   if (channel == nullptr || rdma_create_id(channel, &id, nullptr, RDMA_PS_TCP) != 0) fail("rdma_create_id");
-  if (rdma_resolve_addr(id, nullptr, reinterpret_cast<sockaddr*>(&address), resolve_ms) != 0) fail("rdma_resolve_addr");
+  if (rdma_resolve_addr(id, nullptr, address.get(), resolve_ms) != 0) fail("rdma_resolve_addr");
   for (;;) {
     const rdma_cm_event_type type = next(channel, -1, false);
     rdma_conn_param wish = parameters();
@@ -154,13 +185,12 @@ int ask(const char* host, const char* port, int resolve_ms) {
 int cycle(const char* host, const char* port, int count) {
   rdma_event_channel* const channel = rdma_create_event_channel();
   if (channel == nullptr) fail("rdma_create_event_channel");
-  sockaddr_in address = address_of(host, port);
+  Address address = address_of(host, port);
   for (int done = 1; done <= count; ++done) {
     rdma_cm_id* id = nullptr;
     rdma_conn_param wish = parameters();
     if (rdma_create_id(channel, &id, nullptr, RDMA_PS_TCP) != 0) fail("rdma_create_id");
-    if (rdma_resolve_addr(id, nullptr, reinterpret_cast<sockaddr*>(&address), kResolveMs) != 0)
-      fail("rdma_resolve_addr");
+    if (rdma_resolve_addr(id, nullptr, address.get(), kResolveMs) != 0) fail("rdma_resolve_addr");
     next(channel, RDMA_CM_EVENT_ADDR_RESOLVED, true);
     if (rdma_resolve_route(id, kResolveMs) != 0) fail("rdma_resolve_route");
     next(channel, RDMA_CM_EVENT_ROUTE_RESOLVED, true);
@@ -179,7 +209,7 @@ int cycle(const char* host, const char* port, int count) {
 
 int main(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
-  if (command == "serve" && argc == 4) return serve(argv[2], argv[3]);
+  if (command == "serve" && argc >= 4) return serve(argv[2], argv[3], argc > 4 ? argv[4] : nullptr);
   if (command == "ask" && argc >= 4) return ask(argv[2], argv[3], argc > 4 ? std::atoi(argv[4]) : kResolveMs);
   if (command == "cycle" && argc == 5) return cycle(argv[2], argv[3], std::atoi(argv[4]));
   std::fprintf(stderr, "usage: see the head of cm_peer.cc\n");

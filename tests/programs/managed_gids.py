@@ -1,14 +1,16 @@
-"""GIDs that a subnet manager gives to ports: a subnet prefix that is not the default one, and alias GUIDs."""
+"""GIDs and P_Keys that a subnet manager gives to ports: a subnet prefix that is not the default one, alias GUIDs, partitions of names."""
 import os
 import re
 import signal
 import time
 
+import captures
 import harness
 import rdma_cm
 from harness import Failure
 from managed import UP_S, Managed
 from managed_cm import RING, connected, hears_gids, listening
+from rdma_cm_endings import PORT, cm_peer
 
 PREFIX, PREFIX_TEXT = "0xfec0000000000001", "fec0:0000:0000:0001"
 ALIAS, ALIAS_TEXT = "0x1122334455667788", "fec0::1:1122:3344:5566:7788"
@@ -51,7 +53,7 @@ def by_name(fabric, tool, gid):
 
 
 def another_prefix(context):
-    with Managed(context, RING) as fabric:
+    with Managed(context, RING, "net.1") as fabric:  # as ibsim calls its examples
         fabric.start_manager(settings=f"subnet_prefix {PREFIX}\n")
         fabric.wait_for(2, ["ibstat"], r"State: Active")
         (place, gid), = gids_of(fabric, 2)
@@ -100,6 +102,39 @@ def alias_guids(context):
         by_name(fabric, "udaddy", ALIAS_TEXT)
 
 
+LIMITED, OTHER = "0x7fff", "0x8005"
+
+
+def pkeys_of_names(context):
+    """The P_Key of a name is that of its path, of the messages and of the QPs. Two limited members of a partition have no path in it."""
+    with Managed(context, RING) as fabric:
+        partitions = os.path.join(fabric.folder.name, "partitions.conf")
+        with open(partitions, "w", encoding="utf-8") as file:
+            file.write("Default=0x7fff, ipoib : ALL=limited, SELF=full ;\nOther=0x0005 : ALL=full ;\n")
+        fabric.start_manager(3, options=f"-P {partitions}")
+        for node in (0, 2):
+            fabric.wait_for(node, ["sh", "-c", "cd /sys/class/infiniband/verbena0/ports/1/pkeys; echo $(cat *)"], r"(?=.*0x7fff)(?=.*0x8005)")
+        gid = fabric.says(0, "cat", "/sys/class/infiniband/verbena0/ports/1/gids/0").strip()
+        server = fabric.start(fabric.nodes[0], [cm_peer(context), "serve", PORT, "accept", f"{gid}/{OTHER}"], "server")
+        harness.wait_until(lambda: "listening" in server.out, time.monotonic() + UP_S, "it listens", [server])
+        capture = os.path.join(fabric.folder.name, "ask.pcapng")
+        client = fabric.start(fabric.nodes[2], [cm_peer(context), "ask", f"{gid}/{OTHER}", PORT], "client", capture=capture)
+        harness.wait_until(lambda: "ESTABLISHED" in client.out, time.monotonic() + UP_S, "they are connected", [client, server])
+        server.signal_group(signal.SIGKILL)
+        if client.wait(time.monotonic() + UP_S) != 0 or any(f"P_Key {OTHER}" not in one.out for one in (client, server)):
+            raise Failure(f"{client.describe()}{server.describe()}")
+        seen = set(captures.tshark(capture, "-T", "fields", "-e", "infiniband.bth.p_key", "-e", "infiniband.cm.req.pkey"))
+        if {int(pkey, 0) for words in seen for pkey in words.split("\t") if pkey} != {int(OTHER, 0)} or not any(all(words.split("\t")) for words in seen):
+            raise Failure(f"P_Keys of packets: {seen}")
+        refused = fabric.start(fabric.nodes[2], [cm_peer(context), "ask", f"{gid}/{LIMITED}", PORT], "refused")
+        if refused.wait(time.monotonic() + UP_S) is None or "ROUTE_ERROR -22" not in refused.out:
+            raise Failure(f"limited members have a path\n{refused.describe()}")
+        unknown = fabric.start(fabric.nodes[2], [cm_peer(context), "ask", f"{gid}/0x8006", PORT], "unknown")
+        if unknown.wait(time.monotonic() + UP_S) != 2 or "No such device" not in unknown.err:
+            raise Failure(f"a P_Key that the port does not have\n{unknown.describe()}")
+
+
 def tests(context):
     return [("ports have the subnet's prefix in their GIDs", lambda: another_prefix(context)),
+            ("names have the P_Key of their connections", lambda: pkeys_of_names(context)),
             ("ports have the alias GUIDs that are asked for", lambda: alias_guids(context))]

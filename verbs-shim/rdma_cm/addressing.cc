@@ -32,6 +32,7 @@ void fill_path(Id& id, const host::Engine& engine) {
     path.address = id.peer_gid();
     path.source = id.own_gid();
     path.hop_limit = kHopLimitOfSubnet;
+    path.pkey = asker_of(id).pkey;
   }
   path.traffic_class = id.traffic_class.value_or(id.device_port->default_traffic_class());
   const std::uint32_t ports = id.source.port * 31u + id.destination.port;  // as the kernel mixes them

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "verbs-shim/rdma_cm/opened_device.h"
+#include "wire/pkey_table.h"
 
 namespace verbena::shim::rdma_cm {
 namespace {
@@ -20,18 +21,9 @@ constexpr std::uint16_t kFullMember = 0x8000;     // of a P_Key
 }  // namespace
 
 Asker asker_of(const Id& id) {
-  const bool is_named = id.source.family == AF_IB;
-  return {id.own_gid(), is_named ? id.source.name.pkey : id.device_port->infiniband_port().pkeys[0]};
-}
-
-std::optional<std::uint16_t> pkey_index(const host::ManagedPort& port, std::uint16_t pkey) {
-  std::optional<std::uint16_t> limited;
-  for (std::uint16_t i = 0; i < port.pkeys.size(); ++i) {
-    if (((port.pkeys[i] ^ pkey) & ~kFullMember) != 0) continue;
-    if ((port.pkeys[i] & kFullMember) != 0) return i;
-    limited = i;
-  }
-  return limited;
+  if (id.source.family == AF_IB) return {id.own_gid(), id.source.name.pkey};
+  const auto pkeys = id.device_port->infiniband_port().pkeys;
+  return {id.own_gid(), pkeys[wire::find_pkey(pkeys, wire::kPkeyDefault).value_or(0)]};
 }
 
 host::SaRequest path_request(const Asker& asker, const wire::Gid& destination, const Id& id, std::uint32_t timeout_ms) {
@@ -70,6 +62,7 @@ void take_path(const host::SaRecord& answer, cm::Path& path) {
   path.traffic_class = record.traffic_class;
   path.hop_limit = record.hop_limit;
   path.flow_label = record.flow_label;
+  path.pkey = record.pkey;
   path.mtu = record.mtu;
   path.packet_rate = record.rate;
   path.packet_lifetime = record.lifetime;

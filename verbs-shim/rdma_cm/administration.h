@@ -22,12 +22,9 @@ struct Asker {
   std::uint16_t pkey = 0;
 };
 
-/// Of an ID on a port on InfiniBand.
+/// Of an ID on a port on InfiniBand: its GID, and the P_Key that its name has (AF_IB). One with an IP address is in the
+/// default partition, where IPoIB would be, or if the port is not, in the first one of its table.
 Asker asker_of(const Id& id);
-
-/// The place of a P_Key in the port's table: of a full member rather than of a limited one, whichever is asked for
-/// (ib_find_cached_pkey of the kernel). Nothing: it is not there.
-std::optional<std::uint16_t> pkey_index(const host::ManagedPort& port, std::uint16_t pkey);
 
 /// The path from the asker to a port. `timeout_ms`: in all.
 host::SaRequest path_request(const Asker& asker, const wire::Gid& destination, const Id& id, std::uint32_t timeout_ms);

@@ -8,6 +8,7 @@
 
 #include "verbs-shim/rdma_cm/administration.h"
 #include "verbs-shim/rdma_cm/commands.h"
+#include "wire/pkey_table.h"
 
 namespace verbena::shim::rdma_cm {
 namespace {
@@ -71,8 +72,8 @@ cm::Transport transport_of(std::uint8_t qp_type) {
 
 /// In the table of the ID's port. Nothing: it is not there.
 std::optional<std::uint16_t> place_of_pkey(const Id& id) {
-  if (id.source.family != AF_IB || !id.device_port->is_infiniband()) return 0;
-  return pkey_index(id.device_port->infiniband_port(), id.source.name.pkey);
+  if (!id.device_port->is_infiniband()) return 0;
+  return wire::find_pkey(id.device_port->infiniband_port().pkeys, id.pkey());
 }
 
 int accept_datagram(Id& id, const rdma_ucm_conn_param& parameters) {

@@ -46,7 +46,7 @@ std::size_t set_addresses_of_request(Id& id, const Id& listener, const cm::Event
   id.source = listener.source;
   id.destination.family = AF_IB;
   if (id.is_datagram()) return 0;
-  const std::uint16_t pkey = wire::kPkeyDefault;
+  const std::uint16_t pkey = event.path.pkey;
   id.source.gid = event.path.source;
   id.source.name = {
       .pkey = pkey, .flow_info = event.path.flow_label, .service = event.service_id, .mask = ~std::uint64_t{0}};

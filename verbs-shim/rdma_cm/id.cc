@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "verbs-shim/rdma_cm/administration.h"
 #include "verbs-shim/rdma_cm/opened_device.h"
+#include "wire/headers.h"
 #include "wire/roce_v1.h"
 
 namespace verbena::shim::rdma_cm {
@@ -133,6 +135,11 @@ wire::Gid Id::peer_gid() const {
   if (device_port == nullptr || !device_port->is_infiniband() || destination.family == AF_IB) return destination.gid;
   const auto own = host::link_local_of(peer_node());
   return own ? host::with_prefix(*own, device_port->infiniband_port().subnet_prefix) : destination.gid;
+}
+
+std::uint16_t Id::pkey() const {
+  if (path.address != wire::Gid{}) return path.pkey;
+  return device_port != nullptr && device_port->is_infiniband() ? asker_of(*this).pkey : wire::kPkeyDefault;
 }
 
 wire::Gid Id::peer_node() const {

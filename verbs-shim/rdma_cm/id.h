@@ -125,6 +125,8 @@ struct Id {
   wire::Gid own_gid() const;
   /// Of the other end, whose address is `destination`.
   wire::Gid peer_gid() const;
+  /// Of its path, or until there is one as asker_of() has it.
+  std::uint16_t pkey() const;
   /// The address by which its node is known to this process: that of its port, whatever names it.
   wire::Gid peer_node() const;
   bool owns_port() const { return !claims.empty(); }

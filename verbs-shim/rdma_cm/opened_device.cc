@@ -12,6 +12,7 @@
 #include "verbs-shim/rdma_cm/route.h"
 #include "verbs-shim/verbs/context_ops.h"
 #include "verbs-shim/verbs/objects.h"
+#include "wire/pkey_table.h"
 #include "wire/roce_v1.h"
 
 namespace verbena::shim::rdma_cm {
@@ -63,7 +64,7 @@ Address DevicePort::address_towards(const Address& destination, const Address& s
 bool DevicePort::reaches(const Address& name) const {
   if (!is_infiniband()) return false;
   const host::ManagedPort port = infiniband_port();
-  if (!pkey_index(port, name.name.pkey)) return false;
+  if (!wire::find_pkey(port.pkeys, name.name.pkey)) return false;
   return has_infiniband_gid(name.gid) ||
          (host::with_prefix(name.gid, port.subnet_prefix) == name.gid && port.state == host::kPortStateActive);
 }

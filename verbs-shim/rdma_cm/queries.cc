@@ -16,7 +16,6 @@
 namespace verbena::shim::rdma_cm {
 namespace {
 
-constexpr std::uint16_t kPkey = 0xffff;
 constexpr unsigned kSelectorShift = 6;
 constexpr unsigned kFlowLabelShift = 8;
 constexpr std::uint8_t kReversible = 0x80;
@@ -51,7 +50,7 @@ void write_infiniband_address(const Id& id, const Address& address, const wire::
   if (address.family == AF_IB) return write_address(address, into);
   sockaddr_ib name{};
   name.sib_family = AF_IB;
-  name.sib_pkey = htons(kPkey);
+  name.sib_pkey = htons(id.pkey());
   std::ranges::copy(gid.octets, name.sib_addr.sib_raw);
   name.sib_sid = htobe64(service_id(id, address));
   std::memcpy(&into, &name, sizeof name);
@@ -62,7 +61,7 @@ void write_device(const Id& id, rdma_ucm_query_addr_resp& response) {
   response.node_guid = id.device_port->guid();
   response.ibdev_index = id.device_port->identity().number.device;
   response.port_num = id.device_port->number();
-  response.pkey = kPkey;
+  response.pkey = htons(id.pkey());
 }
 
 int query_addresses(const Call& call, const Id& id, std::uint64_t into) {
@@ -112,7 +111,7 @@ int query_path(const Call& call, const Id& id, std::uint64_t into) {
     path.qosclass_sl = htobe16(id.path.next_hop.service_level() & kServiceLevelMask);
   }
   path.reversible_numpath = kReversible | kOnePath;
-  path.pkey = htobe16(kPkey);
+  path.pkey = htobe16(id.path.pkey);
   path.mtu = exactly(id.path.mtu);
   path.rate = exactly(id.path.packet_rate);
   path.packetlifetime = exactly(id.path.packet_lifetime);
@@ -142,7 +141,7 @@ int Commands::query_route(const Call& call) {
     std::ranges::copy(id->peer_gid().octets, route.dgid);
     std::ranges::copy(id->own_gid().octets, route.sgid);
     response.num_paths = has_route(*id) ? 1 : 0;
-    route.pkey = kPkey;
+    route.pkey = htons(id->pkey());
     if (has_route(*id)) {
       route.flow_label = htonl(id->path.flow_label);
       route.hop_limit = id->path.hop_limit;

@@ -118,6 +118,8 @@ std::string LiveNic::open(OpenedLink opened, const EngineConfig& config) {
         reaches_by_slot ? ConnectionService::Peers::all_here : ConnectionService::Peers::anywhere,
         port == 1 ? parts_.last_words : opened.further_ports.at(port - 2).last_words));
   }
+  for (std::uint32_t port = 1; port <= subnet_ports_.size(); ++port)
+    connections_->of_port(port).manager().outbox().set_pkeys(subnet_ports_[port - 1].pkeys());
   nic_->set_management(connections_.get());
   return {};
 }
@@ -127,7 +129,9 @@ void LiveNic::set_port_up(std::uint32_t port, bool has_signal) {
   const wire::PathAddress before = nic_->config().port(port).address();
   subnet_ports_[port - 1].look(*nic_, has_signal);
   const wire::PathAddress now = nic_->config().port(port).address();
-  if (now != before) connections_->of_port(port).manager().outbox().move_to(now);
+  cm::Outbox& outbox = connections_->of_port(port).manager().outbox();
+  if (now != before) outbox.move_to(now);
+  outbox.set_pkeys(subnet_ports_[port - 1].pkeys());
 }
 
 bool LiveNic::flush() {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "emulator/host/node/infiniband_port.h"
@@ -29,6 +30,7 @@ class SubnetPort {
   /// Under the engine's lock. `has_signal`: whether the cable at the port has one. An event for each thing that has
   /// changed, and port_active or port_error last.
   void look(nic::Nic& nic, bool has_signal);
+  std::span<const std::uint16_t> pkeys() const { return told_.pkeys; }
 
  private:
   const std::string fabric_;

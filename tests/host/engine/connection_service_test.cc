@@ -339,7 +339,7 @@ BOOST_AUTO_TEST_CASE(wrong_keys_are_reported_once_with_their_number) {
     path.source = wire::gid_of(wire::Lid(1));
     path.destination = wire::gid_of(wire::Lid(2));
     std::vector<std::byte> made(cm::frame_bytes_of(path));
-    cm::write_frame(path, wire::Psn(0), {}, made, wire::IcrcState::present);
+    cm::write_frame(path, {wire::Psn(0)}, {}, made, wire::IcrcState::present);
     return made;
   }();
   const auto packet = wire::parse_on(wire::Medium::infiniband, frame);

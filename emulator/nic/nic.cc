@@ -119,13 +119,21 @@ std::optional<Counter> objection_to_version(const NicState& nic, const wire::Pac
   return false;
 }
 
+/// Whether the port by which a packet arrived has a P_Key that matches: all that QP1 wants (IBA volume 1, 10.9.3).
+/// Without a table, as on Ethernet, it takes any.
+bool has_pkey_for(const NicState& nic, const wire::PacketView& packet) {
+  const std::vector<std::uint16_t>& table = nic.pkeys[nic.arrival_port - 1];
+  const auto matches = [&](std::uint16_t own) { return wire::PkeyFilter(own).takes(packet.bth().pkey); };
+  return table.empty() || std::ranges::any_of(table, matches);
+}
+
 /// What no QP takes may be for a group or for QP1.
 [[gnu::cold]] void take_without_qp(NicState& nic, const wire::PacketView& packet, Counter reason, Time now) {
   const wire::Qpn to = packet.bth().dest_qp;
   if (to == wire::kMulticastQpn && packet.destination().is_multicast())
     receive_group(nic, packet, {});
   else if (to == wire::kGsiQpn && reason == Counter::rx_dropped_no_qp && nic.management != nullptr) {
-    if (!nic.has_pkey_for(packet.bth().pkey)) return nic.refuse_key(packet, Counter::rx_dropped_pkey);
+    if (!has_pkey_for(nic, packet)) return nic.refuse_key(packet, Counter::rx_dropped_pkey);
     nic.management->management_datagram(now, nic.arrival_port, packet);
   } else if (nic.steering.rules.empty() || nic.takes(packet.network().encapsulation()) ||
              !receive_ethernet(nic, packet.frame(), {})) {

@@ -142,12 +142,6 @@ struct alignas(64) NicState {
     qp.pkey = pkey_at(qp.attributes.port, qp.attributes.pkey_index);
     qp.pkeys_taken = wire::PkeyFilter(qp.pkey);
   }
-  /// Whether the port by which what is received arrived has a P_Key that matches: all that QP1 wants (IBA volume 1,
-  /// 10.9.3). Without a table, as on Ethernet, it takes any.
-  bool has_pkey_for(std::uint16_t pkey) const {
-    const std::vector<std::uint16_t>& table = pkeys[arrival_port - 1];
-    return table.empty() || std::ranges::any_of(table, [&](auto own) { return wire::PkeyFilter(own).takes(pkey); });
-  }
   /// 0, which matches no P_Key: there is none.
   std::uint16_t pkey_at(std::uint32_t port, std::uint16_t index) const {
     const std::vector<std::uint16_t>& table = pkeys[port - 1];

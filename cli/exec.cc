@@ -164,6 +164,14 @@ std::optional<std::string> find_fabric(const ExecOptions& options, host::LaunchE
   return std::nullopt;
 }
 
+/// Makes the options whole. An error is one line.
+std::optional<std::string> settle(ExecOptions& options) {
+  if (auto error = find_error(options)) return error;
+  if (auto error = take_fault_plan(options)) return error;
+  if (auto error = find_machine(options.node)) return error;
+  return wrong_devices(options);
+}
+
 host::LaunchEnvironment plan_of(const ExecOptions& options, const std::string& capture_path) {
   host::LaunchEnvironment plan;
   plan.fabric = options.fabric;
@@ -196,10 +204,7 @@ int run_exec(const Arguments& arguments) {
   if (split.program.empty()) return line.fail(kExitUsage, "the program to run is missing (see verbena exec --help)");
   const auto personalities = take_personalities(options);
   if (!personalities) return line.fail(kExitUsage, personalities.error());
-  if (const auto error = find_error(options)) return line.fail(kExitUsage, *error);
-  if (const auto error = take_fault_plan(options)) return line.fail(kExitUsage, *error);
-  if (const auto error = find_machine(options.node)) return line.fail(kExitUsage, *error);
-  if (const auto error = wrong_devices(options)) return line.fail(kExitUsage, *error);
+  if (const auto error = settle(options)) return line.fail(kExitUsage, *error);
   std::string capture_path;
   if (!options.pcap.empty())
     if (const auto error = prepare_capture(options, capture_path))

@@ -2,9 +2,11 @@
 // it (exhaust/campaign.h does the running).
 // Tested by: tests/programs/exhaust.py, tests/cli/exhaust_test.cc
 #include <chrono>
+#include <sstream>
 
 #include "cli/command.h"
 #include "cli/completion/split.h"
+#include "cli/exec/personalities.h"
 #include "cli/exec/program.h"
 #include "cli/exhaust/campaign.h"
 #include "cli/exhaust/exhaust_scenario.h"
@@ -13,6 +15,7 @@
 #include "cli/progress_line.h"
 #include "cli/run/interrupt.h"
 #include "cli/run/options.h"
+#include "emulator/host/config/nic_tuning.h"
 #include "emulator/host/config/own_files.h"
 #include "scenarios/outcome/shell_word.h"
 #include "wire/counted.h"
@@ -45,6 +48,34 @@ std::string command_of(const Setting& setting) {
 
 std::vector<std::string> words_of(const std::string& command) {
   return command.empty() ? std::vector<std::string>{} : completion::as_shell(command);
+}
+
+/// What a program has printed, whatever that is.
+std::string printable_lines(const std::string& text) {
+  std::istringstream lines(text);
+  std::string all;
+  for (std::string line; std::getline(lines, line);) all += "  " + wire::printable(line) + "\n";
+  return all;
+}
+
+std::string_view judged_output(const Clean& clean) {
+  if (clean.prints_same) return "what it prints is the same each time, and is judged\n";
+  if (clean.out.empty()) return "it prints nothing that could be judged (--check COMMAND judges its data)\n";
+  return "what it prints differs from run to run, and is not judged (--check COMMAND judges its data)\n";
+}
+
+/// What --nic says of the devices, a personality among it. The error is one line.
+Result<host::LaunchEnvironment, std::string> device_of(const Options& options) {
+  ExecOptions exec;
+  exec.nic = options.nic;
+  const auto personalities = take_personalities(exec);
+  if (!personalities) return Failure{personalities.error()};
+  if (const auto tuning = host::parse_nic_tuning(exec.nic); !tuning) return Failure{"--nic: " + tuning.error()};
+  host::LaunchEnvironment device{.node = "1", .devices = exec.devices, .link = "shm"};
+  device.device_name = exec.device_name;
+  device.nic = exec.nic;
+  if (const auto error = put_on(*personalities, exec, device)) return Failure{*error};
+  return device;
 }
 
 std::optional<std::string> missing_program(const Setting& setting) {
@@ -86,10 +117,13 @@ int run_exhaust(const Arguments& arguments) {
     return line.fail(kExitUsage, "--row is for scenarios: a program's row has a command of its own");
   const auto libraries = host::find_library_directory();
   if (!libraries) return line.fail(kExitInternal, libraries.error());
+  const auto device = device_of(options);
+  if (!device) return line.fail(kExitUsage, device.error());
   const Setting setting{.program = split.program,
                         .server = words_of(options.server),
                         .client = words_of(options.client),
                         .nic = options.nic,
+                        .device = *device,
                         .seed = options.seed,
                         .library_directory = *libraries};
   if (const auto error = missing_program(setting)) return line.fail(kExitNotFound, *error);
@@ -104,17 +138,17 @@ int run_exhaust(const Arguments& arguments) {
                               .check = options.check});
   const auto clean = campaign.run_clean();
   if (run::interrupted()) return run::kExitInterrupted;
-  if (!clean) return line.fail(kExitNothing, clean.error());
+  if (!clean) {
+    fmt::print(stderr, "{}", printable_lines(clean.error().last_lines));
+    return line.fail(kExitNothing, clean.error().why);
+  }
   const std::vector<Row> rows = rows_to_run(clean->census, options);
   const bool is_told = !options.reporting.quiet && !options.reporting.json;
   if (is_told)
     fmt::print(
         "without faults: {} in {:.2f} s\n{}{}{}, {} at one time; a run hangs that is silent for {:.1f} s, or not "
         "done after {:.0f} s\n",
-        counts_text(clean->census), clean->seconds, left_out_text(clean->census, options),
-        clean->clean.prints_same
-            ? "what it prints is the same each time, and is judged\n"
-            : "what it prints differs from run to run, and is not judged (--check COMMAND judges its data)\n",
+        counts_text(clean->census), clean->seconds, left_out_text(clean->census, options), judged_output(clean->clean),
         wire::counted(rows.size(), "fault"), job_count(options), static_cast<double>(clean->patience.silence.ns) / 1e9,
         static_cast<double>(clean->patience.whole.ns) / 1e9);
   std::fflush(stdout);

@@ -3,9 +3,9 @@
 #include "emulator/host/config/personality.h"
 
 #include <cstdio>
-#include <fstream>
-#include <iterator>
-#include <sstream>
+#include <memory>
+#include <optional>
+#include <utility>
 
 #include "cli/command.h"
 #include "emulator/host/config/device_words.h"
@@ -15,19 +15,21 @@
 namespace verbena::cli {
 namespace {
 
+constexpr std::size_t kTextBytesMax = std::size_t{1} << 20;  // more is nothing that ibv_devinfo prints
+
 /// "-" is standard input.
 std::optional<std::string> read_all(const std::string& path) {
-  std::ostringstream text;
-  std::ifstream file;
-  if (path != "-") {
-    file.open(path);
-    if (!file || !(text << file.rdbuf())) return std::nullopt;
-    return text.str();
-  }
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  const std::unique_ptr<std::FILE, Close> opened(path == "-" ? nullptr : std::fopen(path.c_str(), "re"));
+  std::FILE* const file = path == "-" ? stdin : opened.get();
+  if (file == nullptr) return std::nullopt;
   char buffer[4096];
   std::string all;
-  for (std::size_t got = 0; (got = std::fread(buffer, 1, sizeof buffer, stdin)) != 0;) all.append(buffer, got);
-  return all;
+  for (std::size_t got = 0; (got = std::fread(buffer, 1, sizeof buffer, file)) != 0;)
+    if (all.append(buffer, got).size() > kTextBytesMax) return std::nullopt;
+  return std::ferror(file) == 0 ? std::optional(std::move(all)) : std::nullopt;
 }
 
 int list(const CommandLine& line, const std::string& library) {

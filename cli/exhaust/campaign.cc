@@ -22,6 +22,7 @@ constexpr std::int64_t kSilenceFactor = 4;
 constexpr Duration kWholeLeast = seconds(60);
 constexpr std::int64_t kWholeFactor = 20;
 constexpr Patience kCleanPatience{.silence = seconds(60), .whole = seconds(600)};
+constexpr std::size_t kHungUnhitMax = 5;
 constexpr long kStepNs = 2'000'000;
 constexpr int kSignalBase = 128;
 
@@ -70,24 +71,26 @@ Result<Ended, std::string> Campaign::run_alone(const std::vector<std::string>& f
   }
 }
 
-Result<CleanRun, std::string> Campaign::run_clean() {
+Result<CleanRun, Campaign::NotClean> Campaign::run_clean() {
   const std::vector<Subject> all = all_subjects();
   std::vector<std::string> rules;
   for (const Subject& subject : all) rules.push_back(subject.count_rule);
   CleanRun clean;
   std::vector<Ended> runs;
+  const Patience patience{.silence = wishes_.silence.ns != 0 ? wishes_.silence : kCleanPatience.silence,
+                          .whole = wishes_.limit.ns != 0 ? wishes_.limit : kCleanPatience.whole};
   for (int i = 0; i < 2; ++i) {
-    auto ended = run_alone(rules, kCleanPatience);
-    if (!ended) return Failure{ended.error()};
+    auto ended = run_alone(rules, patience);
+    if (!ended) return Failure{NotClean{ended.error(), ""}};
     const Verdict verdict = judge(*ended, 0, {.left = UINT64_MAX});
     if (verdict.outcome != Outcome::passed)
-      return Failure{
-          fmt::format("without any fault the program does not pass ({}: {}): that has to be mended first\n{}",
-                      to_string(verdict.outcome), verdict.why, ended->last_lines)};
+      return Failure{NotClean{fmt::format("without any fault the program does not pass ({}: {}): mend that first",
+                                          to_string(verdict.outcome), verdict.why),
+                              ended->last_lines}};
     runs.push_back(std::move(*ended));
   }
   if (!wishes_.check.empty() && status_of(wishes_.check) != 0)
-    return Failure{fmt::format("without any fault the check says no: {}", wishes_.check)};
+    return Failure{NotClean{fmt::format("without any fault the check says no: {}", wishes_.check), ""}};
   const Ended& first = runs.front();
   clean.census = census_of(all, first.hits);
   clean.clean = {.left = std::max(first.left, runs.back().left),
@@ -125,6 +128,7 @@ Result<void, std::string> Campaign::run(const CleanRun& clean, const std::vector
       life.push_back(subject.count_rule);
   std::vector<Running> running;
   std::size_t done = 0;
+  std::size_t hung_unhit = 0;  // one behind the other
   for (auto next = rows.begin(); next != rows.end() || !running.empty();) {
     if (!progress(done)) return {};
     while (next != rows.end() && running.size() < wishes_.jobs) {
@@ -144,10 +148,18 @@ Result<void, std::string> Campaign::run(const CleanRun& clean, const std::vector
     std::erase_if(running, [&](Running& one) {
       const auto ended = one.trial.look();
       if (!ended) return false;
-      results.add(judged(*one.row, *ended, clean));
+      Judged result = judged(*one.row, *ended, clean);
+      hung_unhit = ended->hung && result.verdict.outcome == Outcome::not_hit ? hung_unhit + 1 : 0;
+      results.add(std::move(result));
       ++done;
       return true;
     });
+    if (hung_unhit >= kHungUnhitMax)
+      return Failure{
+          fmt::format("{} runs one behind the other hung before their fault hit: the program hangs by itself "
+                      "now. Has a run that was ended left something, such as a lock below /dev/shm? Remove "
+                      "it, and go on with --state",
+                      hung_unhit)};
     if (running.size() == before) rest();
   }
   progress(done);

@@ -34,10 +34,15 @@ class Campaign {
   };
   Campaign(Setting setting, Wishes wishes) : setting_(std::move(setting)), wishes_(std::move(wishes)) {}
 
-  /// Runs it twice. The error: why nothing can be judged beside it, of several lines.
-  Result<CleanRun, std::string> run_clean();
+  /// Why nothing can be judged: in one line, and what the program printed last.
+  struct NotClean {
+    std::string why;
+    std::string last_lines;
+  };
+  /// Runs it twice.
+  Result<CleanRun, NotClean> run_clean();
   /// The rows that `results` does not have yet. `progress(done)` is called often, and says whether to go on. The error:
-  /// a run could not be started.
+  /// a run could not be started, or the program hangs by itself now.
   Result<void, std::string> run(const CleanRun& clean, const std::vector<Row>& rows, Results& results,
                                 const std::function<bool(std::size_t done)>& progress);
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <thread>
+#include <utility>
 
-#include "emulator/host/config/nic_tuning.h"
 #include "emulator/host/config/own_node.h"
 #include "emulator/host/config/variables.h"
 #include "emulator/host/os/text_list.h"
@@ -42,6 +42,20 @@ std::optional<Share> share_in(const std::string& text) {
   const auto of = parse_number(std::string_view(text).substr(slash + 1), 1, kPlacesMax);
   const auto number = of ? parse_number(std::string_view(text).substr(0, slash), 1, *of) : std::nullopt;
   return number ? std::optional(Share{*number, *of}) : std::nullopt;
+}
+
+/// By the rule of completion::as_shell().
+bool has_open_quote(std::string_view command) {
+  char quote = '\0';
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    if (command[i] == '\\' && quote != '\'')
+      ++i;
+    else if (quote == '\0' && (command[i] == '\'' || command[i] == '"'))
+      quote = command[i];
+    else if (command[i] == quote)
+      quote = '\0';
+  }
+  return quote != '\0';
 }
 
 struct NumberOption {
@@ -90,6 +104,8 @@ void declare(CommandLine& line, Options& options) {
 std::optional<std::string> find_error(const Options& options) {
   if (!options.server.empty() && !options.client.empty())
     return "--server and --client exclude each other: the one of the two that is to fail is PROGRAM";
+  for (const auto& [name, command] : {std::pair{"--server", &options.server}, {"--client", &options.client}})
+    if (has_open_quote(*command)) return fmt::format("{} {}: a quote is not closed", name, *command);
   for (const std::string_view item : options.only.empty() ? std::vector<std::string_view>{} : items_of(options.only))
     if (!kind_named(item))
       return fmt::format("--only {}: {} is not one of verbs, completions, packets, cm", options.only, item);
@@ -105,7 +121,6 @@ std::optional<std::string> find_error(const Options& options) {
       return fmt::format("{} {}: not a number from {} to {}", number.name, number.text, number.least, number.most);
   if (!options.share.empty() && !share_in(options.share))
     return fmt::format("--share {}: not a share such as 1/4", options.share);
-  if (const auto tuning = host::parse_nic_tuning(options.nic); !tuning) return "--nic: " + tuning.error();
   return std::nullopt;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -85,6 +86,9 @@ Result<bool, std::string> Results::read(const std::string& path) {
 }
 
 Result<void, std::string> Results::keep_in(const std::string& path) {
+  std::error_code none;
+  if (std::filesystem::exists(path, none) && !std::filesystem::is_regular_file(path, none))
+    return Failure{fmt::format("{}: it is no plain file: name one", wire::printable(path))};
   const auto was_there = read(path);
   if (!was_there) return Failure{was_there.error()};
   // Written anew, so that a row that was cut off does not stand in front of the next one.

@@ -61,11 +61,13 @@ std::vector<Row> rows_to_run(const Census& census, const Options& options) {
 std::string left_out_text(const Census& census, const Options& options) {
   std::string text;
   const std::uint64_t most = places_at_most(options);
-  for (std::size_t i = 0; i < census.subjects.size(); ++i)
-    if (census.counts[i] > most)
-      text +=
-          fmt::format("  {} of the {} {}s\n", places_of(census.counts[i], most, census.subjects[i].is_polled).size(),
-                      census.counts[i], census.subjects[i].name);
+  const auto kinds = kinds_of(options);
+  for (std::size_t i = 0; i < census.subjects.size(); ++i) {
+    const Subject& subject = census.subjects[i];
+    if (census.counts[i] > most && std::ranges::find(kinds, subject.kind) != kinds.end())
+      text += fmt::format("  {}: {} of {}\n", subject.name, places_of(census.counts[i], most, subject.is_polled).size(),
+                          census.counts[i]);
+  }
   return text.empty() ? "" : "not all places are tried (--at-most):\n" + text;
 }
 
@@ -94,6 +96,8 @@ int conclude(const CommandLine& line, const Options& options, const Results& res
     if (const auto written = scenarios::write_file(options.junit, scenarios::junit_xml({junit_of(results, seconds)}));
         !written)
       return line.fail(written.error().is_shortage ? kExitInternal : kExitUsage, "--junit " + written.error().text);
+  if (results.all().empty())
+    return line.fail(kExitNothing, "nothing was judged: there is nothing of the kinds that were to fail");
   if (!is_judged(results)) return line.fail(kExitNothing, "nothing was judged: no fault has hit");
   return is_bad ? kExitBad : 0;
 }

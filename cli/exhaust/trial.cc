@@ -11,8 +11,6 @@
 #include <ctime>
 #include <utility>
 
-#include "emulator/host/config/launch_environment.h"
-#include "emulator/host/config/variables.h"
 #include "emulator/host/node/node_directory.h"
 #include "emulator/host/os/clock.h"
 
@@ -62,9 +60,10 @@ Result<void, std::string> Trial::start_program(std::uint32_t node, const std::ve
   child.environment.node = std::to_string(2 * pair_ + node);
   child.environment.link = "shm";
   child.environment.seed = setting_->seed;
-  child.environment.nic = setting_->nic;
+  child.environment.nic = setting_->device.nic;
+  child.environment.devices = setting_->device.devices;
   child.environment.stats_path = reports_->stats.path();
-  child.environment.device_name = host::kDeviceNameDefault;
+  child.environment.device_name = setting_->device.device_name;
   child.environment.crashes_path = (is_other ? reports_->other_crashes : reports_->crashes).path();
   if (!is_other) {
     child.environment.faults = faults_;
@@ -137,6 +136,7 @@ std::optional<Ended> Trial::look() {
 Ended Trial::end(bool hung, bool silent) {
   const Time now = host::clock_now();
   Ended ended{.hung = hung, .was_silent = silent, .took = now - started_};
+  ended.other_hung = hung && program_ && program_->ended();
   ended.longest_silence = std::max(longest_silence_, hung ? Duration{} : now - last_sign_);
   // A server that its client has left says its last words, which a crash may be; then it is ended.
   const timespec step{0, kStepNs};

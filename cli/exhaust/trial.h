@@ -13,6 +13,7 @@
 #include "cli/exec/crash_report.h"
 #include "cli/exec/leaks_report.h"
 #include "cli/exec/stats_report.h"
+#include "emulator/host/config/launch_environment.h"
 #include "scenarios/real/program_child.h"
 #include "wire/result.h"
 #include "wire/time.h"
@@ -24,7 +25,8 @@ struct Setting {
   std::vector<std::string> program;
   std::vector<std::string> server;  // empty: there is none
   std::vector<std::string> client;
-  std::string nic;
+  std::string nic;                 // as the user says it
+  host::LaunchEnvironment device;  // what its devices are like: `nic`, `devices` and `device_name` of it count
   std::string seed;
   std::string library_directory;
 
@@ -41,6 +43,7 @@ struct Ended {
   int status = 0;        // the program's, as a shell has it; of one that was ended because it hung: what that gave
   int other_status = 0;  // its client's
   bool hung = false;
+  bool other_hung = false;  // ... though the program had ended: its client did
   bool was_silent = false;  // when it hung: it did nothing
   std::string crash;        // the report of each process that crashed
   bool other_crashed = false;

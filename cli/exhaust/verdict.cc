@@ -62,14 +62,17 @@ Verdict judge(const Ended& ended, std::size_t faults, const Clean& clean) {
     return {Outcome::crashed, why, ended.crash};
   }
   const auto of_faults = std::span(ended.hits).first(std::min(faults, ended.hits.size()));
-  if (std::ranges::find(of_faults, 0u) != of_faults.end()) return {Outcome::not_hit, "the fault did not hit", ""};
+  if (std::ranges::find(of_faults, 0u) != of_faults.end())
+    return {Outcome::not_hit, ended.hung ? "it hung before the fault hit" : "the fault did not hit", ""};
+  const std::string own_error = fmt::format("status {}{}", ended.status, said.empty() ? "" : ": " + said);
+  if (ended.other_hung && ended.status != 0) return {Outcome::own_error, own_error + "; its client hangs", ""};
+  if (ended.other_hung) return {Outcome::hung, "status 0, and its client hangs", ended.last_lines};
   if (ended.hung) {
     const std::string how = ended.was_silent ? fmt::format("silent after {:.1f} s", seconds_of(ended.took))
                                              : fmt::format("not done after {:.1f} s", seconds_of(ended.took));
     return {Outcome::hung, how + (said.empty() ? "" : "; its last line: " + said), ended.last_lines};
   }
-  if (ended.status != 0)
-    return {Outcome::own_error, fmt::format("status {}{}", ended.status, said.empty() ? "" : ": " + said), ""};
+  if (ended.status != 0) return {Outcome::own_error, own_error, ""};
   if (ended.other_status != 0)
     return {Outcome::own_error, fmt::format("its client ended with status {}", ended.other_status), ""};
   if (clean.prints_same && ended.out != clean.out)

@@ -139,7 +139,9 @@ BOOST_AUTO_TEST_CASE(a_run_is_judged_by_what_is_worst) {
   ended.last_lines = "one\nCouldn't create CQ\n";
   BOOST_CHECK(outcome() == Outcome::own_error);
   BOOST_TEST(judge(ended, 1, clean).why == "status 3: Couldn't create CQ");
-  ended.hung = true;
+  ended.hung = ended.other_hung = true;
+  BOOST_TEST(judge(ended, 1, clean).why == "status 3: Couldn't create CQ; its client hangs");
+  ended.other_hung = false;
   BOOST_CHECK(outcome() == Outcome::hung);
   ended.hits = {0};
   BOOST_CHECK(outcome() == Outcome::not_hit);
@@ -184,6 +186,7 @@ BOOST_AUTO_TEST_CASE(results_are_found_again_in_their_file) {
   Results other("another");
   BOOST_TEST(other.keep_in(path).error() == path + ": it is of prog: name another file, or remove it");
   BOOST_TEST(!merged.merge(folder + "/none"));
+  BOOST_TEST(Results("prog").keep_in("/dev/zero").error() == "/dev/zero: it is no plain file: name one");
   std::ofstream(folder + "/text") << "hello\n";
   BOOST_TEST(Results("prog").keep_in(folder + "/text").error().find("not a file of verbena exhaust") !=
              std::string::npos);
@@ -232,6 +235,6 @@ BOOST_AUTO_TEST_CASE(wrong_options_say_what_would_be_right) {
   BOOST_TEST(error([](Options& o) { o.at_most = "0"; }) == "--at-most 0: not a number from 1 to 1000000, or all");
   BOOST_TEST(error([](Options& o) { o.jobs = "many"; }) == "--jobs many: not a number from 1 to 60");
   BOOST_TEST(error([](Options& o) { o.share = "3/2"; }) == "--share 3/2: not a share such as 1/4");
-  BOOST_TEST(error([](Options& o) { o.nic = "mtu=7"; }).starts_with("--nic: "));
+  BOOST_TEST(error([](Options& o) { o.server = "true 'x"; }) == "--server true 'x: a quote is not closed");
   BOOST_TEST(error([](Options& o) { o.server = o.client = "true"; }).starts_with("--server and --client exclude"));
 }

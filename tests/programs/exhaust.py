@@ -227,12 +227,15 @@ def messages(context):
 def nothing_to_judge(context):
     """What cannot be judged is no success."""
     cases = ((["--", "false"], 3, "without any fault the program does not pass"),
-             (["--", "true"], 3, "no fault has hit"),
+             (["--", "true"], 3, "there is nothing of the kinds that were to fail"),
              (["--", "no-such-program"], 127, "program not found: no-such-program"),
              (["--server", "no-such-server", "--", "true"], 127, "program not found: no-such-server"),
              ([], 2, "the program to run is missing"),
+             (["--nic", "mtu=7", "--", "true"], 2, "--nic: "), (["--nic", "personality=none", "--", "true"], 2, "--nic personality=none: "),
              (["--at-most", "none", "--", "true"], 2, "--at-most none: not a number"),
              (["--merge", "/nonexistent"], 2, "there is no such file"),
+             (["--limit", "1", "--", "sleep", "30"], 3, "not done after 1.0 s"),
+             (["--state", "/dev/full", "--", "true"], 2, "--state /dev/full: it is no plain file"),
              (["--state", "/nonexistent/file", "--", "true"], 2, "--state /nonexistent/file: No such file or directory"))
     for words, status, said in cases:
         ran = exhaust(context, *words)

@@ -42,8 +42,7 @@ struct Missing {
   std::string_view name;
   std::string_view refused;
 };
-constexpr Missing kMissing[] = {
-    {"max_srq", "srq"}, {"max_mw", "mw"}, {"max_dm_size", "dm"}, {"general_odp_caps", "odp"}};
+constexpr Missing kMissing[] = {{"max_srq", "srq"}, {"max_mw", "mw"}};
 
 std::string_view trim(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r";
@@ -81,6 +80,11 @@ struct Making {
   std::vector<std::string> gids;  // by their index
   bool has_v1 = false;
   bool has_v2 = false;
+  // What a text without -v does not say; and what it says by not saying it.
+  bool speaks_of_paging = false;
+  bool has_paging = false;
+  bool speaks_of_limits = false;
+  bool has_device_memory = false;
 
   void say(std::string_view word, std::string_view value) {
     text += std::string(word) + ": " + std::string(value) + "  # ibv_devinfo -v\n";
@@ -100,6 +104,9 @@ bool take_field(std::string_view name, std::string_view value, Making& into) {
     (into.gids[*index].ends_with("v2") ? into.has_v2 : into.has_v1) = true;
     return true;
   }
+  into.speaks_of_paging |= name == "general_odp_caps";
+  into.speaks_of_limits |= name == "max_qp";
+  into.has_device_memory |= name == "maximum available device memory";
   if (name == "atomic_cap") {
     for (const auto& [theirs, ours] :
          {std::pair("ATOMIC_NONE", "none"), std::pair("ATOMIC_HCA", "hca"), std::pair("ATOMIC_GLOB", "global")})
@@ -144,7 +151,10 @@ Result<std::string, std::string> personality_from_devinfo(const std::string& giv
     const std::string_view whole = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(whole.size() + 1, text.size()));
     const std::size_t colon = whole.find(':');
-    if (colon == whole.npos) continue;  // names of flags stand alone
+    if (colon == whole.npos) {  // names of flags stand alone
+      making.has_paging |= trim(whole) == "ODP_SUPPORT";
+      continue;
+    }
     const std::string_view name = trim(whole.substr(0, colon));
     const std::string_view value = trim(whole.substr(colon + 1));
     if (name == "hca_id") {
@@ -166,6 +176,8 @@ Result<std::string, std::string> personality_from_devinfo(const std::string& giv
     making.say("gids", layout);
     making.say("wire", making.has_v1 && making.has_v2 ? "roce" : making.has_v1 ? "roce-v1" : "roce-v2");
   }
+  if (making.speaks_of_paging && !making.has_paging) making.refuse("odp");
+  if (making.speaks_of_limits && !making.has_device_memory) making.refuse("dm");
   if (!making.refused.empty()) making.say("refuse", making.refused);
   return made + making.text;
 }

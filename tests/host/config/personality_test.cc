@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(devinfo_makes_a_personality_that_is_read) {
        {std::pair("firmware", "1.74"), std::pair("vendor-id", "0x8086"), std::pair("part-id", "5522"),
         std::pair("max-qp", "4092"), std::pair("max-mr", "262144"), std::pair("read-depth", "8"),
         std::pair("mtu", "1024"), std::pair("atomic-cap", "none"), std::pair("gids", "link-local-v2+v2"),
-        std::pair("refuse", "mw+srq"), std::pair("wire", "roce-v2")})
+        std::pair("refuse", "mw+srq+dm"), std::pair("wire", "roce-v2")})
     BOOST_TEST(nic_word(read->words, word) == value, word);
   for (const Personality::Value& value : read->values) BOOST_TEST(value.source == "ibv_devinfo -v");
 }

@@ -162,8 +162,8 @@ int run_exhaust(const Arguments& arguments) {
     return !run::interrupted();
   });
   progress_line.clear();
-  if (!ran) return line.fail(kExitInternal, ran.error());
   const int status = conclude(line, options, results, seconds_since(begin));
+  if (!ran) return line.fail(kExitInternal, ran.error());
   return run::interrupted() ? run::kExitInterrupted : status;
 }
 

@@ -119,7 +119,8 @@ def pkeys_of_names(context):
         harness.wait_until(lambda: "listening" in server.out, time.monotonic() + UP_S, "it listens", [server])
         capture = os.path.join(fabric.folder.name, "ask.pcapng")
         client = fabric.start(fabric.nodes[2], [cm_peer(context), "ask", f"{gid}/{OTHER}", PORT], "client", capture=capture)
-        harness.wait_until(lambda: "ESTABLISHED" in client.out, time.monotonic() + UP_S, "they are connected", [client, server])
+        harness.wait_until(lambda: all("P_Key" in one.out and "ESTABLISHED" in one.out for one in (client, server)), time.monotonic() + UP_S,
+                           "both are told that they are connected", [client, server])
         server.signal_group(signal.SIGKILL)
         if client.wait(time.monotonic() + UP_S) != 0 or any(f"P_Key {OTHER}" not in one.out for one in (client, server)):
             raise Failure(f"{client.describe()}{server.describe()}")

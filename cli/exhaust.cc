@@ -36,13 +36,9 @@ Duration seconds_in(const std::string& text) {
 }
 
 std::string command_of(const Setting& setting) {
-  std::string text;
-  for (const std::string& word : setting.program) text += (text.empty() ? "" : " ") + scenarios::shell_word(word);
-  for (const auto& [words, role] : {std::pair{&setting.server, "server"}, {&setting.client, "client"}}) {
-    if (words->empty()) continue;
-    text += std::string(", ") + role;
-    for (const std::string& word : *words) text += " " + scenarios::shell_word(word);
-  }
+  std::string text = scenarios::shell_words(setting.program);
+  for (const auto& [words, role] : {std::pair{&setting.server, "server"}, {&setting.client, "client"}})
+    if (!words->empty()) text += fmt::format(", {} {}", role, scenarios::shell_words(*words));
   return text;
 }
 

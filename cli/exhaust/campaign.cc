@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <ctime>
-#include <deque>
 #include <utility>
 
 #include "cli/run/interrupt.h"
@@ -31,12 +30,6 @@ void rest() {
   nanosleep(&step, nullptr);
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + scenarios::shell_word(word);
-  return text;
-}
-
 /// The status of `sh -c CHECK`.
 int status_of(const std::string& check) {
   const int status = std::system(check.c_str());
@@ -51,13 +44,13 @@ std::string Campaign::replay(const Row& row) const {
   for (std::string* const line : {&exec, &other})
     if (!setting_.nic.empty()) *line += " --nic " + scenarios::shell_word(setting_.nic);
   for (const std::string& rule : row.rules) exec += " --fault " + scenarios::shell_word(rule);
-  const std::string program = " -- " + joined(setting_.program);
+  const std::string program = " -- " + scenarios::shell_words(setting_.program);
   if (!setting_.server.empty())
-    return fmt::format("{} --node 1 -- {} & {} --node 2 --wait-for-listener 1{}", other, joined(setting_.server), exec,
-                       program);
+    return fmt::format("{} --node 1 -- {} & {} --node 2 --wait-for-listener 1{}", other,
+                       scenarios::shell_words(setting_.server), exec, program);
   if (!setting_.client.empty())
     return fmt::format("{} --node 1{} & {} --node 2 --wait-for-listener 1 -- {}", exec, program, other,
-                       joined(setting_.client));
+                       scenarios::shell_words(setting_.client));
   return exec + program;
 }
 
@@ -149,7 +142,7 @@ Result<void, std::string> Campaign::run(const CleanRun& clean, const std::vector
       const auto ended = one.trial.look();
       if (!ended) return false;
       Judged result = judged(*one.row, *ended, clean);
-      hung_unhit = ended->hung && result.verdict.outcome == Outcome::not_hit ? hung_unhit + 1 : 0;
+      hung_unhit = ended->hung && !has_any_hit(*ended, one.row->rules.size()) ? hung_unhit + 1 : 0;
       results.add(std::move(result));
       ++done;
       return true;

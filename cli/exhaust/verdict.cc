@@ -37,6 +37,10 @@ std::string place_in(const std::string& crash) {
   return "";
 }
 
+std::span<const std::uint64_t> hits_of_faults(const Ended& ended, std::size_t faults) {
+  return std::span(ended.hits).first(std::min(faults, ended.hits.size()));
+}
+
 std::string crash_line(const Ended& ended) {
   const std::string head = ended.crash.substr(0, ended.crash.find('\n'));
   const std::size_t name = head.find("SIG");
@@ -53,6 +57,10 @@ std::string_view to_string(Outcome outcome) {
   return kNames[static_cast<std::size_t>(outcome)];
 }
 
+bool has_any_hit(const Ended& ended, std::size_t faults) {
+  return std::ranges::any_of(hits_of_faults(ended, faults), [](std::uint64_t hits) { return hits != 0; });
+}
+
 Verdict judge(const Ended& ended, std::size_t faults, const Clean& clean) {
   const std::string said = last_line(ended.last_lines);
   const bool has_signal = std::ranges::find(kCrashes, ended.status - kSignalBase) != kCrashes.end();
@@ -61,9 +69,11 @@ Verdict judge(const Ended& ended, std::size_t faults, const Clean& clean) {
         ended.crash.empty() ? fmt::format("SIG{}", sigabbrev_np(ended.status - kSignalBase)) : crash_line(ended);
     return {Outcome::crashed, why, ended.crash};
   }
-  const auto of_faults = std::span(ended.hits).first(std::min(faults, ended.hits.size()));
-  if (std::ranges::find(of_faults, 0u) != of_faults.end())
+  const auto of_faults = hits_of_faults(ended, faults);
+  if (std::ranges::find(of_faults, 0u) != of_faults.end()) {
+    if (has_any_hit(ended, faults)) return {Outcome::not_hit, "one of the faults did not hit", ""};
     return {Outcome::not_hit, ended.hung ? "it hung before the fault hit" : "the fault did not hit", ""};
+  }
   const std::string own_error = fmt::format("status {}{}", ended.status, said.empty() ? "" : ": " + said);
   if (ended.other_hung && ended.status != 0) return {Outcome::own_error, own_error + "; its client hangs", ""};
   if (ended.other_hung) return {Outcome::hung, "status 0, and its client hangs", ended.last_lines};

@@ -37,7 +37,9 @@ struct Verdict {
   std::string more;  // the whole backtrace, or what was left; may be empty
 };
 
-/// `faults`: how many of the hits are of faults.
+/// Whether any of the faults, the first ones of the hits, has hit.
+bool has_any_hit(const Ended& ended, std::size_t faults);
+/// `faults`: how many of the hits are of faults. All of them have to hit.
 Verdict judge(const Ended& ended, std::size_t faults, const Clean& clean);
 /// Of one that passed, if the user's check says no.
 Verdict refused_by_check(const std::string& check, int status);

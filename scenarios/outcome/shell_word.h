@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "wire/printable.h"
 
@@ -22,6 +23,13 @@ inline std::string shell_word(std::string_view text) {
   }
   for (const char one : text) word += one == '\'' ? std::string("'\\''") : std::string(1, one);
   return word + "'";
+}
+
+/// Several of them, as a command line.
+inline std::string shell_words(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + shell_word(word);
+  return text;
 }
 
 }  // namespace verbena::scenarios

@@ -145,6 +145,9 @@ BOOST_AUTO_TEST_CASE(a_run_is_judged_by_what_is_worst) {
   BOOST_CHECK(outcome() == Outcome::hung);
   ended.hits = {0};
   BOOST_CHECK(outcome() == Outcome::not_hit);
+  BOOST_TEST(judge(ended, 1, clean).why == "it hung before the fault hit");
+  ended.hits = {1, 0};
+  BOOST_TEST(judge(ended, 2, clean).why == "one of the faults did not hit");
   ended.hung = false;
   ended.status = 128 + SIGSEGV;
   BOOST_CHECK(outcome() == Outcome::crashed);
